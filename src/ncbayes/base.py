@@ -1,0 +1,171 @@
+"""The vocabulary: what the parts of ncbayes are called, what they hold and what they promise.
+
+Read this first. The paper's symbols and ours:
+
+====================  ====================  ==================================================
+paper                 here                  what it is
+====================  ====================  ==================================================
+eta(x)                ``statistics(x)``     sufficient statistics of a point, (n, p)
+log h(x)              ``log_base(x)``       log base density, (n,)
+theta                 ``theta``             natural parameters, (group, p)
+beta = -log Z         ``c``                 the free log normalizer, last column of ``coef``
+gamma = (theta,beta)  ``coef``              (group, coefficient), coefficient = p + 1
+z(x) = (eta(x), 1)    ``design``            statistics and a column of ones, (N, p + 1)
+C(x)                  ``offset``            log_base - log q + log n - log m, (N,)
+s                     ``is_data``           True for data, False for noise, (N,)
+psi                   ``log_odds``          design @ coef + offset, (N,)
+omega                 ``weights``           Polya-Gamma weights, (N,)
+n, m, nu = m / n      ``noise_ratio`` = nu  rows of data, rows of noise, their ratio
+q                     ``Noise``             the noise distribution, normalized
+B_0^-1, B_0^-1 A_0    ``Precision, shift``  the Gaussian prior of coef given its scales
+====================  ====================  ==================================================
+
+``log_density`` is always normalized; ``log_likelihood`` is that of the labels;
+``log_odds`` is the logit that a pooled point is data.
+Shapes are ``(chain, draw, group, coefficient)`` in results; points are rows, always 2-D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+State: TypeAlias = Mapping[str, FloatArray]
+"""The scales of a prior: named arrays, nothing else, so that a checkpoint can hold them."""
+
+
+class InputError(ValueError):
+    """Something the user passed is not usable; the message says what, what is allowed, what to do."""
+
+
+@runtime_checkable
+class Space(Protocol):
+    """Where points live."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def log_volume(self) -> float:
+        """Log of the volume (of the number of points, if discrete); ``inf`` where unbounded."""
+        ...
+
+    def check(self, points: FloatArray, columns: Sequence[str]) -> FloatArray:
+        """The finite (n, dimension) points, brought to canonical form, or an InputError."""
+        ...
+
+    def contains(self, points: FloatArray) -> BoolArray: ...
+
+    def uniform(self, size: int, rng: np.random.Generator) -> FloatArray: ...
+
+
+@runtime_checkable
+class Model(Protocol):
+    """An exponential family ``log p(x) = theta . statistics(x) + log_base(x) - log Z(theta)``.
+
+    Optional powers, asked for by name when an engine or a read-out needs them:
+    ``design(x)`` (a structured operator cheaper than the dense matrix),
+    ``sample(theta, size, rng)`` and ``log_partition(theta)``.
+    """
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """Names of the statistics by block, in column order."""
+        ...
+
+    def statistics(self, x: FloatArray) -> FloatArray: ...
+
+    def log_base(self, x: FloatArray) -> FloatArray: ...
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """A distribution that can be drawn from and whose normalized density can be evaluated."""
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray: ...
+
+    def log_density(self, x: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class NoiseSet:
+    """The noise of one group: its points, and log q there and at the data."""
+
+    points: FloatArray
+    log_density: FloatArray
+    log_density_at_data: FloatArray
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The Gaussian prior's precision over coef (group, coefficient).
+
+    ``within`` is its part inside a group: the diagonal (group, coefficient), or full blocks
+    (group, coefficient, coefficient). ``between`` (group - 1, coefficient) holds the entries
+    that couple a coefficient in one group with itself in the next; None: groups are independent.
+    """
+
+    within: FloatArray
+    between: FloatArray | None = None
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """A prior of theta (group, p) that is Gaussian given its state."""
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
+        """A state from its own prior, for theta of this shape."""
+        ...
+
+    def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
+        """Precision and shift (precision @ mean) of theta given the state."""
+        ...
+
+    def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        """A Markov step that leaves the law of the state given theta invariant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One state of a chain: coef (group, coefficient), the prior's scales, numbers about the sweep."""
+
+    coef: FloatArray
+    scales: State
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Design(Protocol):
+    """A matrix (N, p) known by what it does; a structured one never has to be formed."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def matvec_flops(self) -> float:
+        """Floating point operations of one ``matvec``; 2 N p if dense."""
+        ...
+
+    def matvec(self, coef: FloatArray) -> FloatArray: ...
+
+    def rmatvec(self, values: FloatArray) -> FloatArray: ...
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """``design' diag(weights) design``, (p, p)."""
+        ...
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray: ...
+
+    def dense(self) -> FloatArray:
+        """The matrix itself, (N, p)."""
+        ...
