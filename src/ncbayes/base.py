@@ -41,7 +41,7 @@ State: TypeAlias = Mapping[str, FloatArray]
 
 
 class InputError(ValueError):
-    """Something the user passed is not usable; the message says what, what is allowed, what to do."""
+    """What the user passed is not usable; the message says what, what is allowed, what to do."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class Prior(Protocol):
 
 @dataclass(frozen=True)
 class Draw:
-    """One state of a chain: coef (group, coefficient), the prior's scales, numbers about the sweep."""
+    """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""
 
     coef: FloatArray
     scales: State
@@ -168,4 +168,57 @@ class Design(Protocol):
 
     def dense(self) -> FloatArray:
         """The matrix itself, (N, p)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a chain on one noise set: sweeps to discard, then sweeps to keep."""
+
+    noise_set: int
+    tune: int
+    draws: int
+
+
+@dataclass(frozen=True)
+class NoiseState:
+    """The noise a chain is set against, one NoiseSet a group.
+
+    ``index`` k >= 0: the run's own k-th set, which can be drawn again from the run's seed;
+    -1: the chain's own, which a checkpoint has to hold.
+    """
+
+    sets: tuple[NoiseSet, ...]
+    index: int
+
+
+class NoiseSource(Protocol):
+    """What a schedule may ask for: noise sets with their densities at the data worked out."""
+
+    def fixed(self, index: int) -> NoiseState:
+        """The run's ``index``-th noise set, the same in every chain."""
+        ...
+
+    def fresh(self, rng: np.random.Generator) -> NoiseState:
+        """A new noise set from the chain's own random numbers."""
+        ...
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """When a chain changes its noise."""
+
+    @property
+    def noise(self) -> Noise | Mapping[str, Noise] | None: ...
+
+    def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]: ...
+
+    def renew(
+        self,
+        source: NoiseSource,
+        noise: NoiseState | None,
+        segment: Segment,
+        rng: np.random.Generator,
+    ) -> NoiseState:
+        """The noise for the next sweep; the very same object if it does not change."""
         ...

@@ -1,0 +1,253 @@
+"""Running chains: warm-up, storage, checkpoints, interrupts, parallel processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import Draw, Segment
+from ncbayes.checkpoints import Arrays, ChainFolder, ChainState, RunFolder
+from ncbayes.problem import Problem
+from ncbayes.progress import Board, Progress, watched
+
+# A crash costs at most this much work, and a save of a few ms then costs far less than 1 %.
+SAVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a chain has come to: its state, its kept draws by name, and how many were asked for."""
+
+    index: int
+    state: ChainState
+    draws: Arrays
+    asked: int
+
+    @property
+    def kept(self) -> int:
+        """The number of draws there are."""
+        return min(self.state.kept, self.asked)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all draws are there."""
+        return self.kept == self.asked
+
+
+@dataclass(frozen=True)
+class Job:
+    """One chain to run: what, how far, from where, and whom to tell."""
+
+    problem: Problem
+    plan: tuple[Segment, ...]
+    index: int
+    board: Path
+    folder: ChainFolder | None
+    before: Chain | None
+    parent: int
+
+
+def run(
+    problem: Problem,
+    plan: tuple[Segment, ...],
+    chains: int,
+    *,
+    cores: int,
+    folder: RunFolder | None,
+    progress: Progress,
+    before: Sequence[Chain] = (),
+) -> list[Chain]:
+    """Run chains 0, 1, ... along the plan; the result is the same for any ``cores``.
+
+    ``before`` holds chains to go on from. After Ctrl-C every chain returns what it has.
+    """
+    known = {chain.index: chain for chain in before}
+    sweeps = sum(segment.tune + segment.draws for segment in plan)
+    with watched(chains, sweeps, progress) as board, _stop_on_interrupt(board):
+        jobs = [
+            Job(
+                problem,
+                plan,
+                index,
+                board.path,
+                folder.chain(index) if folder else None,
+                known.get(index),
+                os.getpid(),
+            )
+            for index in range(chains)
+        ]
+        if cores == 1 or len(jobs) == 1:
+            done = [run_chain(job) for job in jobs]
+        else:
+            done = _in_processes(jobs, cores, board)
+    return [chain for chain in done if chain is not None]
+
+
+def _in_processes(jobs: list[Job], cores: int, board: Board) -> list[Chain | None]:
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        chains: list[Chain | None] = Parallel(n_jobs=min(cores, len(jobs)), max_nbytes=None)(
+            delayed(run_chain)(job) for job in jobs
+        )
+    except BrokenProcessPool as error:
+        if board.stopped:
+            raise KeyboardInterrupt from error
+        raise RuntimeError(
+            "the process of a chain was killed, most often because memory ran out; use fewer "
+            "cores, and checkpoint=folder to resume instead of starting over"
+        ) from error
+    return chains
+
+
+def run_chain(job: Job) -> Chain | None:
+    """Run one chain to the end of its plan, or until asked to stop; None if it never began."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), _deaf_to_interrupts(job):
+        return _run_chain(job)
+
+
+def _run_chain(job: Job) -> Chain | None:
+    board = Board(job.board) if job.board.exists() else None
+    if board is not None and board.stopped:
+        return None
+    is_worker = os.getpid() != job.parent and os.getppid() == job.parent
+    asked = sum(segment.draws for segment in job.plan)
+    rng = job.problem.chain_rng(job.index)
+    state, draws, saved = _begin(job, rng)
+    rng.bit_generator.state = state.rng
+    store = Store(asked, draws)
+    noise, draw, sweep, kept = state.noise, state.draw, state.sweep, state.kept
+    target = job.problem.target(noise)
+
+    def now() -> ChainState:
+        return ChainState(sweep, kept, draw, noise, rng.bit_generator.state)
+
+    clock = time.monotonic()
+    for segment, keep in islice(_sweeps(job.plan), sweep, None):
+        if is_worker and os.getppid() != job.parent:
+            os._exit(1)  # the parent was killed: a worker must not go on alone
+        if board is not None:
+            board.report(job.index, sweep)
+            if board.stopped:
+                break
+        began = time.perf_counter()
+        renewed = job.problem.renew(noise, segment, rng)
+        if renewed is not noise:
+            noise, target = renewed, job.problem.target(renewed)
+        draw = job.problem.engine.step(target, draw, rng)
+        sweep += 1
+        if keep:
+            store.add(kept, draw, segment.noise_set, time.perf_counter() - began)
+            kept += 1
+        if job.folder is not None and time.monotonic() - clock > SAVE_SECONDS:
+            saved = job.folder.save(now(), store.arrays, saved)
+            clock = time.monotonic()
+    if board is not None:
+        board.report(job.index, sweep)
+    if job.folder is not None and sweep > state.sweep:
+        job.folder.save(now(), store.arrays, saved)
+    return Chain(job.index, now(), store.arrays, asked)
+
+
+def _begin(job: Job, rng: np.random.Generator) -> tuple[ChainState, Arrays, tuple[int, ...]]:
+    """Where the chain stands: in the checkpoint, in memory, or at the very start."""
+    stored = job.folder.load(job.problem.source.fixed) if job.folder is not None else None
+    if stored is not None:
+        return stored
+    if job.before is not None:
+        return job.before.state, job.before.draws, (0,)
+    noise = job.problem.renew(None, job.plan[0], rng)
+    draw = job.problem.engine.start(job.problem.target(noise), rng)
+    return ChainState(0, 0, draw, noise, rng.bit_generator.state), {}, (0,)
+
+
+def _sweeps(plan: tuple[Segment, ...]) -> Iterator[tuple[Segment, bool]]:
+    for segment in plan:
+        for k in range(segment.tune + segment.draws):
+            yield segment, k >= segment.tune
+
+
+class Store:
+    """Kept draws as arrays with one row a draw; allocated when the first one shows their shapes."""
+
+    def __init__(self, size: int, before: Arrays) -> None:
+        self._size = size
+        self.arrays: dict[str, NDArray[Any]] = {}
+        for name, values in before.items():
+            self._allocate(name, values[0] if len(values) else values)
+            rows = min(size, len(values))
+            self.arrays[name][:rows] = values[:rows]
+
+    def add(self, row: int, draw: Draw, noise_set: int, seconds: float) -> None:
+        """Keep a draw."""
+        values: Mapping[str, Any] = {
+            "coef": draw.coef,
+            **{f"scales/{name}": value for name, value in draw.scales.items()},
+            **{f"stats/{name}": value for name, value in draw.stats.items()},
+            "stats/noise_set": noise_set,
+            "stats/sweep_seconds": seconds,
+        }
+        for name, value in values.items():
+            if name not in self.arrays:
+                self._allocate(name, value)
+            self.arrays[name][row] = value
+
+    def _allocate(self, name: str, like: Any) -> None:
+        like = np.asarray(like)
+        self.arrays[name] = np.zeros((self._size, *like.shape), dtype=like.dtype)
+
+
+def longest_rectangle(chains: Sequence[Chain]) -> tuple[list[Chain], int]:
+    """The chains and the number of draws of each that keep the most draws in all."""
+    by_length = sorted(chains, key=lambda chain: -chain.kept)
+    totals = [(k + 1) * chain.kept for k, chain in enumerate(by_length)]
+    if not totals or max(totals) == 0:
+        return [], 0
+    count = int(np.argmax(totals)) + 1
+    return sorted(by_length[:count], key=lambda chain: chain.index), by_length[count - 1].kept
+
+
+@contextmanager
+def _stop_on_interrupt(board: Board) -> Iterator[None]:
+    """The first Ctrl-C asks the chains for what they have; a second one ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: object) -> None:
+        if board.stopped:
+            raise KeyboardInterrupt
+        board.stop()
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def _deaf_to_interrupts(job: Job) -> Iterator[None]:
+    """A terminal sends Ctrl-C to worker processes too; only the parent may act on it."""
+    if os.getpid() == job.parent or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,194 @@
+"""Chains on disk: plain arrays, written atomically, complete enough to go on bit for bit.
+
+A folder holds ``run.json`` (what the run is) and for each chain ``state.npz`` and the draws so far
+in files named by the draws they hold. A chain is a function of its seed, so a file's name
+determines its content, and two processes that write the same file write the same bytes: a kill
+at any moment, even with an orphaned process still writing, leaves the folder sound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import Draw, FloatArray, InputError, NoiseSet, NoiseState
+
+# 2: the layout below. A folder of another layout is refused rather than misread.
+LAYOUT = 2
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """A chain between two sweeps: everything that the next sweep depends on."""
+
+    sweep: int
+    kept: int
+    draw: Draw
+    noise: NoiseState
+    rng: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ChainFolder:
+    """The files of one chain."""
+
+    path: Path
+
+    def save(self, state: ChainState, draws: Arrays, saved: tuple[int, ...]) -> tuple[int, ...]:
+        """Write the draws since ``saved[-1]``, then the state; the new boundaries of the files."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if state.kept > saved[-1]:
+            chunk: dict[str, Any] = {
+                name: values[saved[-1] : state.kept] for name, values in draws.items()
+            }
+            _write(self._chunk(saved[-1], state.kept), lambda file: np.savez(file, **chunk))
+            saved = (*saved, state.kept)
+        record = _pack(state)
+        record["saved"] = np.array(saved)
+        _write(self.path / "state.npz", lambda file: np.savez(file, **record))
+        return saved
+
+    def load(
+        self, fixed: Callable[[int], NoiseState]
+    ) -> tuple[ChainState, Arrays, tuple[int, ...]] | None:
+        """The last state saved and the draws up to it; None if there is none."""
+        path = self.path / "state.npz"
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            record = dict(file)
+        saved = tuple(int(each) for each in record.pop("saved"))
+        chunks = [_read(self._chunk(*pair)) for pair in pairwise(saved)]
+        draws = {
+            name: np.concatenate([chunk[name] for chunk in chunks])
+            for name in (chunks[0] if chunks else {})
+        }
+        return _unpack(record, fixed), draws, saved
+
+    def _chunk(self, start: int, stop: int) -> Path:
+        return self.path / f"draws-{start:08d}-{stop:08d}.npz"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A checkpoint folder: which run it belongs to, and its chains."""
+
+    path: Path
+
+    def chain(self, index: int) -> ChainFolder:
+        """The folder of chain ``index``."""
+        return ChainFolder(self.path / f"chain-{index}")
+
+    def stored(self) -> dict[str, Any] | None:
+        """What run.json says; None in a new or empty folder."""
+        path = self.path / "run.json"
+        if not path.exists():
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.glob("*.*"))):
+                raise InputError(
+                    f"checkpoint={str(self.path)!r} is in use for something else; "
+                    "name a new or empty folder"
+                )
+            return None
+        record: dict[str, Any] = json.loads(path.read_text())
+        return record
+
+    def claim(self, identity: Mapping[str, Any]) -> None:
+        """Make the folder this run's, or refuse, naming what differs from the run it holds."""
+        stored = self.stored()
+        record = {"layout": LAYOUT, **identity}
+        if stored is None:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                text = json.dumps(record, indent=1).encode()
+                _write(self.path / "run.json", lambda file: file.write(text))
+            except OSError as error:
+                raise InputError(
+                    f"checkpoint={str(self.path)!r} can't be written: {error.strerror}"
+                ) from error
+            return
+        changed = [name for name in record if stored.get(name) != record[name]]
+        if changed:
+            details = ", ".join(
+                _difference(name, stored.get(name), record[name]) for name in changed
+            )
+            raise InputError(
+                f"checkpoint={str(self.path)!r} holds a run that differs in: {details}; call fit "
+                "as before to resume it, or name another folder to start anew"
+            )
+
+
+def _difference(name: str, old: object, new: object) -> str:
+    readable = not any(isinstance(each, str) and len(each) == 64 for each in (old, new))
+    return f"{name} (was {old}, now {new})" if readable else name
+
+
+def _pack(state: ChainState) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "sweep": state.sweep,
+        "kept": state.kept,
+        "coef": state.draw.coef,
+        "rng": json.dumps(state.rng),
+        "noise": state.noise.index,
+        "noise_sets": len(state.noise.sets),
+    }
+    record |= {f"scales/{name}": values for name, values in state.draw.scales.items()}
+    if state.noise.index < 0:
+        for g, each in enumerate(state.noise.sets):
+            record |= {f"noise/{g}/{name}": values for name, values in vars(each).items()}
+    return record
+
+
+def _unpack(record: Mapping[str, NDArray[Any]], fixed: Callable[[int], NoiseState]) -> ChainState:
+    scales = {
+        name.removeprefix("scales/"): values
+        for name, values in record.items()
+        if name.startswith("scales/")
+    }
+    index = int(record["noise"])
+    noise = fixed(index) if index >= 0 else NoiseState(_noise_sets(record), -1)
+    return ChainState(
+        sweep=int(record["sweep"]),
+        kept=int(record["kept"]),
+        draw=Draw(record["coef"], scales),
+        noise=noise,
+        rng=json.loads(str(record["rng"])),
+    )
+
+
+def _noise_sets(record: Mapping[str, NDArray[Any]]) -> tuple[NoiseSet, ...]:
+    def array(group: int, name: str) -> FloatArray:
+        return record[f"noise/{group}/{name}"]
+
+    return tuple(
+        NoiseSet(array(g, "points"), array(g, "log_density"), array(g, "log_density_at_data"))
+        for g in range(int(record["noise_sets"]))
+    )
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """The file appears whole or not at all, also after a power cut."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

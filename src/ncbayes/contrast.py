@@ -1,0 +1,164 @@
+"""The waist: model, noise and data become a logistic regression with a known offset.
+
+    log odds(u) = theta . statistics(u) + c + { log_base(u) - log q(u) + log n - log m }
+                = (design @ coef + offset)(u)
+
+Above the waist (models, noise) nobody sees an engine; below it (engines, linear algebra) nobody
+sees a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ncbayes.base import (
+    BoolArray,
+    Design,
+    Draw,
+    FloatArray,
+    InputError,
+    Model,
+    NoiseSet,
+    Prior,
+)
+from ncbayes.linalg.designs import Dense, with_intercept
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The pooled points of one group: a logistic regression of ``is_data`` on ``design``."""
+
+    design: Design
+    offset: FloatArray
+    is_data: BoolArray
+
+    def log_odds(self, coef: FloatArray) -> FloatArray:
+        """Log odds that each pooled point is data, for coef (coefficient,)."""
+        return self.design.matvec(coef) + self.offset
+
+    def log_likelihood(self, log_odds: FloatArray) -> float:
+        """Log probability of the labels: ``sum s psi - log(1 + exp(psi))``."""
+        return float(np.sum(log_odds[self.is_data]) - np.sum(np.logaddexp(0.0, log_odds)))
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an engine leaves invariant: the contrasts of all groups and the prior of coef."""
+
+    contrasts: tuple[Contrast, ...]
+    prior: Prior
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of coef, (group, coefficient)."""
+        return len(self.contrasts), self.contrasts[0].design.shape[1]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A Markov kernel for coef and the prior's scales; no storage, no warm-up, no printing."""
+
+    def start(self, target: Target, rng: np.random.Generator) -> Draw:
+        """Where a chain begins: spread wider than the posterior, so that R-hat can see."""
+        ...
+
+    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        """One sweep."""
+        ...
+
+
+def statistic_names(model: Model) -> list[str]:
+    """The names of the model's statistics in column order."""
+    return [name for names in model.groups.values() for name in names]
+
+
+def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
+    """The contrast of data with noise under a model.
+
+    Noise points where the model has no mass are noise with certainty, whatever coef is: they
+    add log 1 = 0 to the log likelihood, so their rows are left out, while m still counts them.
+    """
+    inside = model.space.contains(noise.points)
+    inside[inside] = model.log_base(noise.points[inside]) > -np.inf
+    if not inside.any():
+        raise InputError(
+            f"none of the {len(inside)} noise points lies where {model_name(model)} has mass, so "
+            "noise and data cannot be compared; choose noise on the space of the model"
+        )
+    points = np.concatenate([data, noise.points[inside]])
+    log_noise = np.concatenate([noise.log_density_at_data, noise.log_density[inside]])
+    offset = (
+        _finite(model.log_base(points), "log_base", points, len(data), model)
+        - log_noise
+        + np.log(len(data) / len(noise.points))
+    )
+    is_data = np.arange(len(points)) < len(data)
+    return Contrast(_design(model, points, len(data)), offset, is_data)
+
+
+def _design(model: Model, points: FloatArray, rows: int) -> Design:
+    structured = getattr(model, "design", None)
+    if structured is not None:
+        design: Design = structured(points)
+        return with_intercept(design)
+    statistics = np.asarray(model.statistics(points), dtype=float)
+    names = statistic_names(model)
+    if statistics.shape != (len(points), len(names)):
+        raise InputError(
+            f"{model_name(model)}.statistics must return shape {(len(points), len(names))} (one "
+            f"row a point, one column a name in groups), got {statistics.shape}"
+        )
+    if not np.isfinite(statistics).all():
+        column = int(np.flatnonzero(~np.isfinite(statistics).all(axis=0))[0])
+        _finite(statistics[:, column], f"the statistic {names[column]!r}", points, rows, model)
+    return with_intercept(Dense(statistics))
+
+
+def _finite(
+    values: FloatArray, what: str, points: FloatArray, rows: int, model: Model
+) -> FloatArray:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        row = int(bad[0])
+        where = f"row {row} of the data" if row < rows else "a noise point"
+        raise InputError(
+            f"{what} of {model_name(model)} is {values[row]} at {where} ({points[row].tolist()}); "
+            "it must be finite: move or remove such points, or change the model or the noise"
+        )
+    return values
+
+
+def model_name(model: object) -> str:
+    """The model in an error message: its repr if it has a short one of its own, else its class."""
+    text = repr(model)
+    own = type(model).__repr__ is not object.__repr__
+    return text if own and len(text) <= 60 else type(model).__name__
+
+
+def label_probability(log_odds: FloatArray) -> FloatArray:
+    """Probability that a point with these log odds is data."""
+    return np.exp(-np.logaddexp(0.0, -log_odds))
+
+
+def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
+    """The same target with other labels, for checks that simulate them."""
+    contrasts = tuple(
+        Contrast(old.design, old.offset, label)
+        for old, label in zip(target.contrasts, labels, strict=True)
+    )
+    return Target(contrasts, target.prior)
+
+
+__all__ = [
+    "Contrast",
+    "Engine",
+    "Target",
+    "contrast",
+    "label_probability",
+    "model_name",
+    "relabelled",
+    "statistic_names",
+]

@@ -1,0 +1,86 @@
+"""Design operators: the dense matrix, and any design with a column of ones appended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ncbayes.base import Design, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """The matrix (N, p) itself."""
+
+    matrix: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.matrix.shape
+        return rows, columns
+
+    @property
+    def matvec_flops(self) -> float:
+        return 2.0 * self.matrix.size
+
+    def matvec(self, coef: FloatArray) -> FloatArray:
+        return self.matrix @ coef
+
+    def rmatvec(self, values: FloatArray) -> FloatArray:
+        return values @ self.matrix
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        # A matrix times its own transpose goes to BLAS syrk: half the work of a general product.
+        scaled = self.matrix * np.sqrt(weights)[:, None]
+        return scaled.T @ scaled
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        diagonal: FloatArray = weights @ np.square(self.matrix)
+        return diagonal
+
+    def dense(self) -> FloatArray:
+        return self.matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Bordered:
+    """``(inner, 1)``: a design with a last column of ones, the free normalizer c."""
+
+    inner: Design
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.inner.shape
+        return rows, columns + 1
+
+    @property
+    def matvec_flops(self) -> float:
+        return self.inner.matvec_flops + self.inner.shape[0]
+
+    def matvec(self, coef: FloatArray) -> FloatArray:
+        values: FloatArray = self.inner.matvec(coef[:-1]) + coef[-1]
+        return values
+
+    def rmatvec(self, values: FloatArray) -> FloatArray:
+        return np.append(self.inner.rmatvec(values), values.sum())
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        size = self.inner.shape[1]
+        gram = np.empty((size + 1, size + 1))
+        gram[:size, :size] = self.inner.gram(weights)
+        gram[size, :size] = gram[:size, size] = self.inner.rmatvec(weights)
+        gram[size, size] = weights.sum()
+        return gram
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        return np.append(self.inner.gram_diagonal(weights), weights.sum())
+
+    def dense(self) -> FloatArray:
+        return np.column_stack([self.inner.dense(), np.ones(self.inner.shape[0])])
+
+
+def with_intercept(design: Design) -> Design:
+    """The design with a last column of ones; a dense one stays one matrix, so one BLAS call."""
+    bordered = Bordered(design)
+    return Dense(bordered.dense()) if isinstance(design, Dense) else bordered

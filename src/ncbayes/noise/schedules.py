@@ -1,0 +1,98 @@
+"""When a chain changes its noise: never, every sweep, or a few times with the draws pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ncbayes.base import InputError, Noise, NoiseSource, NoiseState, Segment
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """One noise set, drawn once and shared by all chains (Algorithm 1)."""
+
+    noise: Noise | Mapping[str, Noise] | None = None
+
+    def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]:
+        return (Segment(0, 0 if extends else tune, draws),)
+
+    def renew(
+        self,
+        source: NoiseSource,
+        noise: NoiseState | None,
+        segment: Segment,
+        rng: np.random.Generator,
+    ) -> NoiseState:
+        return source.fixed(0) if noise is None else noise
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """New noise before every sweep (Algorithm 2).
+
+    The target changes with every sweep, so the chain's law is *not* the integrated posterior of
+    the paper's eq. 5 (its stationary law has no closed form); ``Pooled`` is that posterior.
+    """
+
+    noise: Noise | Mapping[str, Noise] | None = None
+
+    def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]:
+        return (Segment(0, 0 if extends else tune, draws),)
+
+    def renew(
+        self,
+        source: NoiseSource,
+        noise: NoiseState | None,
+        segment: Segment,
+        rng: np.random.Generator,
+    ) -> NoiseState:
+        return source.fresh(rng)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The integrated posterior (eq. 5): the average over ``sets`` independent noise sets.
+
+    Every chain visits every set: ``tune`` sweeps are discarded before the first, ``settle``
+    (default: a fifth of tune) after each change, and each set gives an equal share of the draws.
+    The spread of the posterior means between sets says how much the noise draw matters.
+    """
+
+    noise: Noise | Mapping[str, Noise] | None = None
+    sets: int = 8
+    settle: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.sets < 2:
+            raise InputError(
+                f"Pooled(sets=...) must be at least 2, got {self.sets}; for one set use Fixed()"
+            )
+        if self.settle is not None and self.settle < 0:
+            raise InputError(f"Pooled(settle=...) must not be negative, got {self.settle}")
+
+    def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]:
+        if draws < self.sets:
+            raise InputError(
+                f"draws must be at least the number of noise sets ({self.sets}), got {draws}; "
+                "raise draws or lower Pooled(sets=...)"
+            )
+        settle = -(-tune // 5) if self.settle is None else self.settle
+        share, rest = divmod(draws, self.sets)
+        return tuple(
+            Segment(k, tune if k == 0 and not extends else settle, share + (k < rest))
+            for k in range(self.sets)
+        )
+
+    def renew(
+        self,
+        source: NoiseSource,
+        noise: NoiseState | None,
+        segment: Segment,
+        rng: np.random.Generator,
+    ) -> NoiseState:
+        if noise is None or noise.index != segment.noise_set:
+            return source.fixed(segment.noise_set)
+        return noise

@@ -1,0 +1,325 @@
+"""The result of a fit: an ArviZ-schema ``xarray.DataTree``, its summary, saving and going on."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes import chains as chains_module
+from ncbayes import diagnostics
+from ncbayes.base import FloatArray, InputError, NoiseState, Segment
+from ncbayes.chains import Chain, longest_rectangle
+from ncbayes.checkpoints import RunFolder
+from ncbayes.contrast import statistic_names
+from ncbayes.problem import Problem
+from ncbayes.progress import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a posterior came from, kept so that it can be extended."""
+
+    problem: Problem
+    plan: tuple[Segment, ...]
+    chain_count: int
+    tune: int
+    cores: int
+    folder: RunFolder | None
+    progress: Progress
+    settings: Mapping[str, Any]
+    chains: tuple[Chain, ...] = ()
+    seconds: float = 0.0
+
+    def finished(self) -> Run:
+        """This run with its chains at the end of the plan, or as far as Ctrl-C let them come."""
+        began = time.monotonic()
+        done = chains_module.run(
+            self.problem,
+            self.plan,
+            self.chain_count,
+            cores=self.cores,
+            folder=self.folder,
+            progress=self.progress,
+            before=self.chains,
+        )
+        seconds = self.seconds + time.monotonic() - began
+        return dataclasses.replace(self, chains=tuple(done), seconds=seconds)
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior:
+    """Draws from the contrastive posterior.
+
+    ``data`` is an ``xarray.DataTree`` in ArviZ's schema, to hand to ArviZ as it is: groups
+    ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
+    scales), ``sample_stats``, ``observed_data`` and ``noise``.
+    """
+
+    data: xr.DataTree
+    run: Run | None = None
+
+    @property
+    def theta(self) -> xr.DataArray:
+        """Natural parameters, (chain, draw, group, statistic)."""
+        return self.data["posterior"].to_dataset()["theta"]
+
+    @property
+    def log_z(self) -> xr.DataArray:
+        """The log normalizing constant, log Z = -c, (chain, draw, group)."""
+        return self.data["posterior"].to_dataset()["log_z"]
+
+    @property
+    def complete(self) -> bool:
+        """False if the fit was interrupted."""
+        return bool(self.data.attrs["complete"])
+
+    def summary(self, level: float = 0.9) -> pd.DataFrame:
+        """One row a quantity: mean, sd, median, interval, Monte Carlo error, ESS, R-hat.
+
+        The columns of the interval carry its kind (equal-tailed) and level: ``eti90_low``,
+        ``eti90_high``.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level must be between 0 and 1, such as 0.9, got {level}")
+        return diagnostics.summary(self.data, level)
+
+    def between_set_spread(self) -> pd.DataFrame:
+        """How much the noise draw matters: with ``Pooled`` noise, one row a quantity.
+
+        ``between_sd`` is the standard deviation of the noise sets' posterior means,
+        ``within_sd`` the typical posterior sd given one set, ``ratio`` the first by the second.
+        """
+        import pandas as pd
+
+        sets = diagnostics.noise_sets(self.data)
+        labels = np.unique(sets)
+        if len(labels) < 2:
+            raise InputError(
+                "the spread between noise sets needs a fit with several of them; "
+                "use fit(..., noise=ncbayes.noise.Pooled())"
+            )
+        rows = {}
+        for name, values in diagnostics.quantities(self.data):
+            parts = [values[:, sets == label] for label in labels]
+            between = float(np.std([part.mean() for part in parts], ddof=1))
+            within = float(np.sqrt(np.mean([part.var() for part in parts])))
+            rows[name] = {"between_sd": between, "within_sd": within, "ratio": between / within}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def warning_lines(self) -> list[str]:
+        """What needs attention (R-hat, effective draws, noise), one line each, with what to do."""
+        return diagnostics.warning_lines(self.data)
+
+    def extend(self, draws: int) -> Posterior:
+        """Go on for ``draws`` more draws a chain; the result is that of one longer fit.
+
+        ``draws=0`` finishes an interrupted fit.
+        """
+        if self.run is None:
+            raise InputError(
+                "a posterior that was loaded from a file can't be extended, since a file holds no "
+                "code; call fit again with its checkpoint=folder and extend what that returns"
+            )
+        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
+            raise InputError(f"draws must be a whole number, 0 or more, got {draws!r}")
+        more: tuple[Segment, ...] = ()
+        if draws > 0:
+            more = self.run.problem.schedule.plan(int(draws), self.run.tune, extends=True)
+        return finish(dataclasses.replace(self.run, plan=self.run.plan + more))
+
+    def save(self, path: str | Path) -> None:
+        """Write a netCDF file that ``ncbayes.load``, ArviZ and xarray open."""
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise InputError(
+                f"can't save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
+            )
+        part = path.with_name(f".{path.name}.part")
+        self.data.to_netcdf(part, engine="h5netcdf")
+        part.replace(path)
+
+    def __repr__(self) -> str:
+        sizes, attributes = self.data["posterior"].sizes, self.data.attrs
+        return (
+            f"<Posterior of {attributes['model']}: {sizes['chain']} chains x {sizes['draw']} "
+            f"draws, groups {sizes['group']}, statistics {sizes['statistic']}, "
+            f"{'complete' if self.complete else 'incomplete'}>"
+        )
+
+
+def load(path: str | Path) -> Posterior:
+    """The posterior that ``save`` wrote."""
+    import xarray as xr
+
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as file:
+            tree = file.load()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} is not a netCDF file") from error
+    if "ncbayes_version" not in tree.attrs:
+        raise InputError(f"{str(path)!r} was not written by ncbayes")
+    return Posterior(tree)
+
+
+def finish(run: Run) -> Posterior:
+    """Run to the end of the plan, assemble the result, and warn of what needs attention."""
+    run = run.finished()
+    chains, kept = longest_rectangle(run.chains)
+    if kept == 0:
+        where = " (the checkpoint holds what was done)" if run.folder else ""
+        raise KeyboardInterrupt(f"interrupted before the first kept draw{where}")
+    posterior = Posterior(_tree(run, chains, kept), run)
+    for line in posterior.warning_lines():
+        warnings.warn(line, diagnostics.FitWarning, stacklevel=3)
+    return posterior
+
+
+def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
+    import xarray as xr
+
+    stacked = {
+        name: np.stack([chain.draws[name][:kept] for chain in chains]) for name in chains[0].draws
+    }
+    states = _noise_states(run, stacked["stats/noise_set"], chains)
+    groups = {
+        "posterior": _posterior(run.problem, stacked),
+        "sample_stats": _sample_stats(stacked),
+        "observed_data": _observed(run.problem),
+        "noise": _noise(run.problem, states, stacked),
+    }
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs = _attributes(run, chains, kept)
+    for child in tree.children.values():
+        child.attrs = {key: tree.attrs[key] for key in _ARVIZ_ATTRIBUTES}
+    return tree
+
+
+_ARVIZ_ATTRIBUTES = ("created_at", "inference_library", "inference_library_version")
+
+
+def _attributes(run: Run, chains: list[Chain], kept: int) -> dict[str, Any]:
+    from ncbayes import __version__
+
+    asked = sum(segment.draws for segment in run.plan)
+    return {
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "inference_library": "ncbayes",
+        "inference_library_version": __version__,
+        "ncbayes_version": __version__,
+        "complete": int(len(chains) == run.chain_count and kept == asked),
+        "wall_seconds": run.seconds,
+        **run.settings,
+        "draws": asked,
+    }
+
+
+def _sampled(stacked: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, tuple[Any, Any]]:
+    found = {}
+    for key, values in stacked.items():
+        if key.startswith(prefix):
+            name = key.removeprefix(prefix)
+            dims = [f"{name}_dim_{k}" for k in range(values.ndim - 2)]
+            found[name] = (("chain", "draw", *dims), values)
+    return found
+
+
+def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
+    import xarray as xr
+
+    coef = stacked["coef"]
+    return xr.Dataset(
+        {
+            "theta": (("chain", "draw", "group", "statistic"), coef[..., :-1]),
+            "log_z": (("chain", "draw", "group"), -coef[..., -1]),
+            **_sampled(stacked, "scales/"),
+        },
+        coords={
+            "chain": np.arange(coef.shape[0]),
+            "draw": np.arange(coef.shape[1]),
+            "group": list(problem.labels),
+            "statistic": statistic_names(problem.model),
+            "block": ("statistic", _block_names(problem)),
+        },
+    )
+
+
+def _block_names(problem: Problem) -> list[str]:
+    return [block for block, names in problem.model.groups.items() for _ in names]
+
+
+def _sample_stats(stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
+    import xarray as xr
+
+    chains, draws = stacked["coef"].shape[:2]
+    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    return xr.Dataset(_sampled(stacked, "stats/"), coords=coords)
+
+
+def _observed(problem: Problem) -> xr.Dataset:
+    import xarray as xr
+
+    return xr.Dataset(
+        {"points": (("row", "axis"), np.concatenate(problem.data))},
+        coords={"group": ("row", np.repeat(problem.labels, [len(each) for each in problem.data]))},
+    )
+
+
+def _noise_states(run: Run, sets: NDArray[Any], chains: list[Chain]) -> dict[int, NoiseState]:
+    """The noise behind the draws, by set; where every sweep had its own, that of the last sweep."""
+    last = chains[0].state.noise
+    if last.index < 0:
+        return {0: last}
+    return {int(k): run.problem.source.fixed(int(k)) for k in np.unique(sets)}
+
+
+def _noise(
+    problem: Problem, states: Mapping[int, NoiseState], stacked: Mapping[str, NDArray[Any]]
+) -> xr.Dataset:
+    import xarray as xr
+
+    rows = [
+        (k, label, each)
+        for k, state in states.items()
+        for label, each in zip(problem.labels, state.sets, strict=True)
+    ]
+    sizes = [len(each.points) for _, _, each in rows]
+    sets = stacked["stats/noise_set"][0]
+    auc = [
+        _overlaps(problem, state, stacked["coef"][:, sets == k].mean(axis=(0, 1)))
+        for k, state in states.items()
+    ]
+    return xr.Dataset(
+        {
+            "points": (("noise_row", "axis"), np.concatenate([each.points for *_, each in rows])),
+            "log_density": ("noise_row", np.concatenate([each.log_density for *_, each in rows])),
+            "auc": (("noise_set", "group"), np.array(auc)),
+        },
+        coords={
+            "noise_set": list(states),
+            "group": list(problem.labels),
+            "row_group": ("noise_row", np.repeat([label for _, label, _ in rows], sizes)),
+            "row_noise_set": ("noise_row", np.repeat([k for k, _, _ in rows], sizes)),
+        },
+    )
+
+
+def _overlaps(problem: Problem, state: NoiseState, coef: FloatArray) -> list[float]:
+    return [
+        diagnostics.overlap(each.log_odds(row), each.is_data)
+        for each, row in zip(problem.target(state).contrasts, coef, strict=True)
+    ]

@@ -1,0 +1,6 @@
+"""Priors of theta that are Gaussian given their scales."""
+
+from ncbayes.priors.normal import HalfCauchyNormal, Normal
+from ncbayes.priors.random_walk import RandomWalk
+
+__all__ = ["HalfCauchyNormal", "Normal", "RandomWalk"]

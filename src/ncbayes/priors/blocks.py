@@ -1,0 +1,121 @@
+"""The prior of all of coef: one prior a block of statistics, and one for the free normalizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ncbayes.base import FloatArray, InputError, Precision, Prior, State
+from ncbayes.priors.normal import Normal
+
+NORMALIZER = "normalizer"
+# The paper's N(0, 1000): flat wherever a log normalizer of a sensibly scaled model can be.
+NORMALIZER_PRIOR = Normal(scale=1000.0**0.5)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The prior of the columns ``start`` to ``stop`` of coef; ``name`` prefixes its scales."""
+
+    name: str
+    prior: Prior
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Independent priors side by side; a Prior of coef (group, coefficient)."""
+
+    parts: tuple[Part, ...]
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
+        return {
+            _key(part, name): value
+            for part in self.parts
+            for name, value in part.prior.draw((shape[0], part.stop - part.start), rng).items()
+        }
+
+    def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
+        pieces = [
+            part.prior.gaussian(_own(part, state), (shape[0], part.stop - part.start))
+            for part in self.parts
+        ]
+        precisions = [precision for precision, _ in pieces]
+        shift = np.concatenate([shift for _, shift in pieces], axis=1)
+        return Precision(self._within(precisions, shape), self._between(precisions, shape)), shift
+
+    def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        return {
+            _key(part, name): value
+            for part in self.parts
+            for name, value in part.prior.update(
+                _own(part, state), theta[:, part.start : part.stop], rng
+            ).items()
+        }
+
+    def _within(self, precisions: list[Precision], shape: tuple[int, int]) -> FloatArray:
+        if all(precision.within.ndim == 2 for precision in precisions):
+            return np.concatenate([precision.within for precision in precisions], axis=1)
+        within = np.zeros((*shape, shape[1]))
+        for part, precision in zip(self.parts, precisions, strict=True):
+            columns = np.arange(part.start, part.stop)
+            if precision.within.ndim == 2:
+                within[:, columns, columns] = precision.within
+            else:
+                within[:, columns[:, None], columns] = precision.within
+        return within
+
+    def _between(self, precisions: list[Precision], shape: tuple[int, int]) -> FloatArray | None:
+        if all(precision.between is None for precision in precisions):
+            return None
+        between = np.zeros((shape[0] - 1, shape[1]))
+        for part, precision in zip(self.parts, precisions, strict=True):
+            if precision.between is not None:
+                between[:, part.start : part.stop] = precision.between
+        return between
+
+
+def blocks(
+    prior: Prior | Mapping[str, Prior] | None,
+    groups: Mapping[str, object],
+    sizes: Mapping[str, int],
+    default: Mapping[str, Prior],
+) -> Blocks:
+    """The prior of coef from what the user passed: one prior of theta, or a mapping by block.
+
+    Blocks that a mapping leaves out get ``default``; the key "normalizer" sets the prior of c.
+    """
+    total = sum(sizes.values())
+    chosen = dict(prior) if isinstance(prior, Mapping) else {}
+    unknown = [name for name in chosen if name not in groups and name != NORMALIZER]
+    if unknown:
+        allowed = ", ".join(repr(name) for name in [*groups, NORMALIZER])
+        raise InputError(f"prior has an unknown block {unknown[0]!r}; allowed are {allowed}")
+    passed: Mapping[str, object] = chosen or {"theta": prior}
+    for name, value in passed.items():
+        if value is not None and not isinstance(value, Prior):
+            raise InputError(
+                f"the prior of {name} must be one such as ncbayes.priors.Normal(1), got {value!r}"
+            )
+    normalizer = Part(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR), total, total + 1)
+    if prior is not None and not isinstance(prior, Mapping):
+        return Blocks((Part("theta", prior, 0, total), normalizer))
+    parts, start = [], 0
+    for name, size in sizes.items():
+        parts.append(Part(name, chosen.get(name, default[name]), start, start + size))
+        start += size
+    return Blocks((*parts, normalizer))
+
+
+def _key(part: Part, name: str) -> str:
+    return f"{part.name}.{name}"
+
+
+def _own(part: Part, state: State) -> State:
+    prefix = _key(part, "")
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }

@@ -1,0 +1,116 @@
+"""What is fitted: model, data, noise and prior, checked; it makes the targets that chains need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ncbayes.base import (
+    FloatArray,
+    InputError,
+    Model,
+    Noise,
+    NoiseSet,
+    NoiseState,
+    Prior,
+    Schedule,
+    Segment,
+)
+from ncbayes.contrast import Engine, Target, contrast, model_name
+
+
+@dataclass(frozen=True)
+class Source:
+    """Noise for every group; ``entropy`` is the run's seed."""
+
+    noises: tuple[Noise, ...]
+    data: tuple[FloatArray, ...]
+    sizes: tuple[int, ...]
+    entropy: int
+
+    def fixed(self, index: int) -> NoiseState:
+        return NoiseState(self._sets([self._rng(index, g) for g in range(len(self.data))]), index)
+
+    def fresh(self, rng: np.random.Generator) -> NoiseState:
+        return NoiseState(self._sets([rng] * len(self.data)), -1)
+
+    def _rng(self, index: int, group: int) -> np.random.Generator:
+        # Keyed by set and group, so that neither depends on how many there are.
+        return np.random.default_rng(
+            np.random.SeedSequence(self.entropy, spawn_key=(0, index, group))
+        )
+
+    def _sets(self, rngs: Sequence[np.random.Generator]) -> tuple[NoiseSet, ...]:
+        return tuple(
+            noise_set(noise, data, size, rng)
+            for noise, data, size, rng in zip(self.noises, self.data, self.sizes, rngs, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything a chain needs, and nothing that it changes."""
+
+    model: Model
+    labels: tuple[str, ...]
+    source: Source
+    schedule: Schedule
+    prior: Prior
+    engine: Engine
+
+    @property
+    def data(self) -> tuple[FloatArray, ...]:
+        """The points, one array a group."""
+        return self.source.data
+
+    def renew(
+        self, noise: NoiseState | None, segment: Segment, rng: np.random.Generator
+    ) -> NoiseState:
+        """The noise for the next sweep."""
+        return self.schedule.renew(self.source, noise, segment, rng)
+
+    def target(self, noise: NoiseState) -> Target:
+        """The contrastive posterior against this noise."""
+        contrasts = tuple(
+            contrast(self.model, data, each)
+            for data, each in zip(self.data, noise.sets, strict=True)
+        )
+        return Target(contrasts, self.prior)
+
+    def chain_rng(self, index: int) -> np.random.Generator:
+        """The random numbers of chain ``index``, whatever the number of chains."""
+        sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(1, index))
+        return np.random.default_rng(sequence)
+
+
+def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
+    """``size`` noise points with log q there and at the data, checked."""
+    points = np.asarray(noise.sample(size, rng), dtype=float)
+    if points.shape != (size, data.shape[1]):
+        raise InputError(
+            f"{model_name(noise)}.sample must return {size} points of dimension {data.shape[1]} "
+            f"like the data, got shape {points.shape}"
+        )
+    at_noise = _log_density(noise, points, "its own draws")
+    at_data = _log_density(noise, data, "the data")
+    return NoiseSet(points, at_noise, at_data)
+
+
+def _log_density(noise: Noise, points: FloatArray, where: str) -> FloatArray:
+    values = np.asarray(noise.log_density(points), dtype=float)
+    if values.shape != (len(points),):
+        raise InputError(
+            f"{model_name(noise)}.log_density must return one number a point, shape "
+            f"({len(points)},), got shape {values.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(
+            f"the noise {model_name(noise)} has log density {values[row]} at {len(bad)} of "
+            f"{len(points)} points of {where} (first at row {row}: {points[row].tolist()}); noise "
+            "must have positive density wherever there are data: choose a wider one"
+        )
+    return values
