@@ -1,0 +1,324 @@
+"""Conformance checks for models, noise, priors and engines, ours and yours.
+
+Each check raises an AssertionError with a sentence that says what is wrong. The statistical ones
+are z-tests on independent replications with a false-alarm rate of one in a million a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from ncbayes.base import BoolArray, Draw, FloatArray, Model, Noise, Precision, Prior, Space
+from ncbayes.contrast import (
+    Contrast,
+    Engine,
+    Target,
+    label_probability,
+    model_name,
+    relabelled,
+    statistic_names,
+)
+from ncbayes.linalg.designs import Dense, with_intercept
+from ncbayes.noise.distributions import StudentT, Uniform
+from ncbayes.priors import Normal
+
+FALSE_ALARM = 1e-6
+
+
+def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0) -> None:
+    """Check an exponential family: shapes, rows, purity, and its optional powers.
+
+    With ``sample``: draws lie in the space. With ``sample`` and ``log_partition``:
+    ``E statistics = d log_partition / d theta``, at ``theta`` (needed for this part).
+    With ``design``: its five products against the dense matrix of ``statistics``.
+    """
+    rng = np.random.default_rng(seed)
+    x = _points(model, theta, rng)
+    _check_rows(model, x)
+    if hasattr(model, "design"):
+        _check_design(model.design(x), model.statistics(x), rng)
+    if theta is not None and hasattr(model, "sample") and hasattr(model, "log_partition"):
+        _check_partition(model, np.asarray(theta, dtype=float), rng)
+
+
+def _points(model: Model, theta: FloatArray | None, rng: np.random.Generator) -> FloatArray:
+    """Points to evaluate the model at: its own draws, uniform ones, or heavy-tailed ones."""
+    space, name = model.space, model_name(model)
+    if theta is not None and hasattr(model, "sample"):
+        x = np.asarray(model.sample(np.asarray(theta, dtype=float), 50, rng))
+        _require(x.shape == (50, space.dimension), f"{name}.sample(theta, 50, rng) has shape "
+                 f"{x.shape}, not (50, {space.dimension})")  # fmt: skip
+        _require(space.contains(x).all(), f"{name}.sample draws points outside its space")
+        return x
+    if np.isfinite(space.log_volume):
+        return space.uniform(50, rng)
+    x = rng.standard_t(5, size=(50, space.dimension))
+    return x if space.contains(x).all() else np.abs(x) + 0.01
+
+
+def _check_rows(model: Model, x: FloatArray) -> None:
+    name, names, before = model_name(model), statistic_names(model), x.copy()
+    statistics, log_base = model.statistics(x), model.log_base(x)
+    _require(np.array_equal(x, before), f"{name} writes into the points it receives")
+    shape = (len(x), len(names))
+    _require(statistics.shape == shape, f"{name}.statistics has shape {statistics.shape}, not "
+             f"{shape}: one row a point, one column a name in groups")  # fmt: skip
+    _require(log_base.shape == (len(x),), f"{name}.log_base has shape {log_base.shape}, not "
+             f"({len(x)},)")  # fmt: skip
+    _require(len(set(names)) == len(names), f"{name} gives two statistics the same name")
+    _require(
+        bool(np.isfinite(statistics).all() and np.isfinite(log_base).all()),
+        f"{name} has statistics or a log_base that are not finite inside its space",
+    )
+    one_by_one = np.concatenate([model.statistics(row[None]) for row in x])
+    base_by_one = np.concatenate([model.log_base(row[None]) for row in x])
+    _require(
+        np.allclose(one_by_one, statistics) and np.allclose(base_by_one, log_base),
+        f"{name} gives a point other values when it stands among other points",
+    )
+
+
+def _check_design(design: Any, dense: FloatArray, rng: np.random.Generator) -> None:
+    coef, values = rng.standard_normal(dense.shape[1]), rng.standard_normal(len(dense))
+    weights = rng.random(len(dense))
+    products = {
+        "dense()": (design.dense(), dense),
+        "matvec": (design.matvec(coef), dense @ coef),
+        "rmatvec": (design.rmatvec(values), values @ dense),
+        "gram": (design.gram(weights), (dense.T * weights) @ dense),
+        "gram_diagonal": (design.gram_diagonal(weights), weights @ dense**2),
+    }
+    for name, (got, wanted) in products.items():
+        _require(
+            got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-8, atol=1e-8),
+            f"the design's {name} differs from that of the matrix of statistics",
+        )
+
+
+def _check_partition(model: Any, theta: FloatArray, rng: np.random.Generator) -> None:
+    step = 1e-5
+    units = step * np.eye(len(theta))
+    gradient = np.array(
+        [model.log_partition(theta + e) - model.log_partition(theta - e) for e in units]
+    ) / (2 * step)
+    errors = model.statistics(model.sample(theta, 40_000, rng)) - gradient
+    _require_zero_mean(
+        errors,
+        [f"the mean of {name!r}" for name in statistic_names(model)],
+        f"sample and log_partition of {model_name(model)} do not belong together",
+    )
+
+
+def check_noise(noise: Noise, space: Space, *, seed: int = 0) -> None:
+    """Check noise: shapes, support, and that its draws follow its normalized density.
+
+    A fair coin decides whether a point is drawn from the noise or from a reference r that is
+    known to be right. Given the point u, the coin then shows noise with probability
+    ``q(u) / (q(u) + r(u))``, whatever the space: bounded, and wrong if q is not normalized or the
+    draws follow another density.
+    """
+    rng = np.random.default_rng(seed)
+    name, size = model_name(noise), 40_000
+    draws = np.asarray(noise.sample(size, rng))
+    _require(draws.shape == (size, space.dimension), f"{name}.sample({size}, rng) has shape "
+             f"{draws.shape}, not ({size}, {space.dimension})")  # fmt: skip
+    reference = (
+        Uniform(space) if np.isfinite(space.log_volume) else _wide(draws[: size // 2], space)
+    )
+    coin = rng.random(size) < 0.5
+    points = np.where(coin[:, None], draws, reference.sample(size, rng))
+    with np.errstate(divide="ignore"):
+        log_density = np.asarray(noise.log_density(points))
+    _require(log_density.shape == (size,), f"{name}.log_density has shape {log_density.shape}, "
+             f"not one number a point, ({size},)")  # fmt: skip
+    own = np.isfinite(log_density[coin])
+    _require(
+        bool(own.all()), f"{name} has no finite log density at {np.sum(~own)} of its own draws"
+    )
+    _require(not np.isnan(log_density).any(), f"{name}.log_density is NaN somewhere")
+    surprise = coin - label_probability(log_density - reference.log_density(points))
+    scaled = np.tanh((points - np.median(points, axis=0)) / (points.std(axis=0) + 1e-12))
+    features = {"1": np.ones(size)}
+    for k in range(space.dimension):
+        features[f"x{k + 1}"] = scaled[:, k]
+        features[f"x{k + 1}^2"] = scaled[:, k] ** 2
+    for k in range(1, space.dimension):
+        features[f"x{k} x{k + 1}"] = scaled[:, k - 1] * scaled[:, k]
+    _require_zero_mean(
+        surprise[:, None] * np.column_stack(list(features.values())),
+        [f"the residual times {feature}" for feature in features],
+        f"the draws of {name} do not follow its log_density, or it is not normalized",
+    )
+
+
+def _wide(draws: FloatArray, space: Space) -> Noise:
+    """A heavy-tailed reference for an unbounded space; robust to draws without a variance."""
+    center = np.median(draws, axis=0)
+    width = np.subtract(*np.quantile(draws, [0.75, 0.25], axis=0)) + 1e-12
+    matrix = np.diag((1.5 * width) ** 2)
+    return StudentT(center, matrix, df=2.0)
+
+
+def check_prior(prior: Prior, shape: tuple[int, int] = (3, 4), *, seed: int = 0) -> None:
+    """Check a prior: a proper precision, and updates that leave state given theta invariant.
+
+    ``state ~ draw``, ``theta ~ gaussian(state)``, then three updates: (state, theta) must have the
+    law it began with, tested on paired differences over independent replications.
+    """
+    rng = np.random.default_rng(seed)
+    name = model_name(prior)
+    differences = []
+    for replication in range(4000):
+        state = prior.draw(shape, rng)
+        precision, shift = prior.gaussian(state, shape)
+        if replication < 20:
+            _check_precision(precision, shift, shape, name)
+        theta = gaussian_draw(precision, shift, rng)
+        later = prior.update(state, theta, rng)
+        _require(
+            {key: np.shape(value) for key, value in later.items()}
+            == {key: np.shape(value) for key, value in state.items()},
+            f"{name}.update returns a state of other names or shapes than draw",
+        )
+        for _ in range(2):
+            later = prior.update(later, theta, rng)
+        differences.append(_features(later, theta) - _features(state, theta))
+    _require_zero_mean(
+        np.array(differences),
+        [f"feature {k} of the state" for k in range(len(differences[0]))],
+        f"the updates of {name} do not leave the law of its state given theta invariant",
+    )
+
+
+def _check_precision(
+    precision: Precision, shift: FloatArray, shape: tuple[int, int], name: str
+) -> None:
+    _require(shift.shape == shape, f"{name}.gaussian returns a shift of shape {shift.shape}, not "
+             f"{shape}")  # fmt: skip
+    smallest = np.linalg.eigvalsh(dense_precision(precision))[0]
+    _require(smallest > 0, f"{name}.gaussian returns a precision that is not positive definite")
+
+
+def _features(state: Mapping[str, FloatArray], theta: FloatArray) -> FloatArray:
+    """Functions of state and theta with finite moments, whatever the tails of the state."""
+    size = np.tanh(np.sum(theta**2) / theta.size)
+    found = [0.0]
+    for key in sorted(state):
+        values = np.ravel(state[key])
+        log = np.log(np.abs(values) + 1e-300)
+        near, far = float(np.mean(np.tanh(log))), float(np.mean(np.tanh(log / 3)))
+        found += [near, far, near * float(size)]
+    return np.array(found)
+
+
+def check_engine(
+    engine: Engine, prior: Prior | None = None, *, groups: int = 1, seed: int = 0
+) -> None:
+    """Geweke's check on the labels: coef from the prior -> labels -> step -> labels -> step ...
+
+    The contrastive likelihood is a true likelihood of the labels, so after any number of rounds
+    coef, scales and labels must have the law they began with. The mean of the offsets is kept away
+    from zero, or a dropped offset would go unseen.
+    """
+    rng = np.random.default_rng(seed)
+    target = _labelled_target(prior or Normal(0.7), groups, rng)
+    differences = []
+    for _ in range(3000):
+        draw = _prior_draw(target, rng)
+        labels = _labels(target, draw.coef, rng)
+        before = _joint_features(target, draw, labels)
+        for _ in range(4):
+            labels = _labels(target, draw.coef, rng)
+            draw = engine.step(relabelled(target, labels), draw, rng)
+        differences.append(_joint_features(target, draw, labels) - before)
+    _require_zero_mean(
+        np.array(differences),
+        [f"feature {k} of coef, scales and labels" for k in range(len(differences[0]))],
+        f"{model_name(engine)} does not leave the contrastive posterior invariant",
+    )
+
+
+def _labelled_target(prior: Prior, groups: int, rng: np.random.Generator) -> Target:
+    contrasts = []
+    for group in range(groups):
+        rows = 12 + 3 * group
+        design = with_intercept(Dense(rng.standard_normal((rows, 2))))
+        offset = 1.5 + rng.standard_normal(rows)
+        contrasts.append(Contrast(design, offset, np.zeros(rows, dtype=bool)))
+    return Target(tuple(contrasts), prior)
+
+
+def _prior_draw(target: Target, rng: np.random.Generator) -> Draw:
+    scales = target.prior.draw(target.shape, rng)
+    precision, shift = target.prior.gaussian(scales, target.shape)
+    return Draw(gaussian_draw(precision, shift, rng), scales)
+
+
+def _labels(target: Target, coef: FloatArray, rng: np.random.Generator) -> tuple[BoolArray, ...]:
+    return tuple(
+        rng.random(len(each.offset)) < label_probability(each.log_odds(row))
+        for each, row in zip(target.contrasts, coef, strict=True)
+    )
+
+
+def _joint_features(target: Target, draw: Draw, labels: tuple[BoolArray, ...]) -> FloatArray:
+    # Bounded, because a prior with heavy-tailed scales leaves coef without moments.
+    coef = np.tanh(draw.coef)
+    scores = np.array(
+        [
+            each.design.rmatvec(np.where(label, 0.5, -0.5)) / np.sqrt(len(label))
+            for each, label in zip(target.contrasts, labels, strict=True)
+        ]
+    )
+    neighbours = coef[1:] * coef[:-1]
+    pairs = coef[:, 1:] * coef[:, :-1]
+    parts = [coef, coef**2, pairs, coef * scores, neighbours]
+    scales = _features(draw.scales, draw.coef)
+    return np.concatenate([*(part.ravel() for part in parts), scales])
+
+
+def dense_precision(precision: Precision) -> FloatArray:
+    """The whole precision matrix over (group, coefficient), row by row."""
+    groups, size = precision.within.shape[:2]
+    full = np.zeros((groups, size, groups, size))
+    columns = np.arange(size)
+    for group in range(groups):
+        within = precision.within[group]
+        full[group, :, group, :] = np.diag(within) if within.ndim == 1 else within
+    if precision.between is not None:
+        for group, coupling in enumerate(precision.between):
+            full[group, columns, group + 1, columns] = coupling
+            full[group + 1, columns, group, columns] = coupling
+    return full.reshape(groups * size, groups * size)
+
+
+def gaussian_draw(precision: Precision, shift: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A draw from ``N(precision^-1 shift, precision^-1)`` by the plainest means."""
+    full = dense_precision(precision)
+    factor = np.linalg.cholesky(full)
+    mean = np.linalg.solve(full, shift.ravel())
+    noise = np.linalg.solve(factor.T, rng.standard_normal(len(full)))
+    return np.asarray((mean + noise).reshape(shift.shape))
+
+
+def _require(condition: bool | np.bool_, sentence: str) -> None:
+    if not condition:
+        raise AssertionError(sentence)
+
+
+def _require_zero_mean(values: FloatArray, names: list[str], sentence: str) -> None:
+    """Each column of independent rows has mean zero, at the false-alarm rate of a check."""
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    # A column without spread has no z-score: its mean is zero, or it is wrong for certain.
+    exact = np.where(np.abs(mean) <= 1e-12, 0.0, np.inf)
+    z = np.divide(mean, error, out=exact, where=error > 1e-14)
+    worst = int(np.argmax(np.abs(z)))
+    limit = -ndtri(FALSE_ALARM / 2 / len(z))
+    _require(
+        bool(abs(z[worst]) <= limit),
+        f"{sentence}: {names[worst]} is off by {z[worst]:.1f} standard errors (limit {limit:.1f})",
+    )

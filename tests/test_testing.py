@@ -1,0 +1,265 @@
+"""The public checks accept what is right; each rejects broken twins."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import ncbayes as ncb
+from ncbayes import testing
+from ncbayes.base import Draw, Precision
+from ncbayes.contrast import Contrast, Target
+from ncbayes.engines import gibbs
+from ncbayes.linalg import gaussian
+from ncbayes.linalg.designs import Dense
+
+MODELS = [
+    (ncb.models.VonMises(), [1.0, -0.5]),
+    (ncb.models.Gaussian(2), [0.3, -1.0, 1.5, 1.0, 0.4]),
+    (ncb.models.Exponential(), [2.0]),
+    (ncb.models.Gamma(), [2.5, 1.5]),
+]
+NOISES = [
+    (ncb.noise.Uniform(ncb.spaces.Torus(2)), ncb.spaces.Torus(2)),
+    (ncb.noise.Uniform(ncb.spaces.Box([0, 1], [2, 5])), ncb.spaces.Box([0, 1], [2, 5])),
+    (ncb.noise.Normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]), ncb.spaces.Reals(2)),
+    (ncb.noise.StudentT([1.0], [[2.0]], df=3.0), ncb.spaces.Reals(1)),
+    (ncb.noise.VonMises([1.0, 4.0], [0.5, 3.0]), ncb.spaces.Torus(2)),
+    (ncb.noise.Gamma([2.0, 0.7], [1.0, 3.0]), ncb.spaces.Orthant(2)),
+    (ncb.noise.Bernoulli([0.2, 0.7, 0.5]), ncb.spaces.Binary(3)),
+    (
+        ncb.noise.Product([ncb.noise.VonMises([0.0], [1.0]), ncb.noise.VonMises([3.0], [2.0])]),
+        ncb.spaces.Torus(2),
+    ),
+    (
+        ncb.noise.Mixture(
+            [ncb.noise.Normal([0.0], [[1.0]]), ncb.noise.Normal([4.0], [[0.3]])], [0.3, 0.7]
+        ),
+        ncb.spaces.Reals(1),
+    ),
+]
+PRIORS = [
+    ncb.priors.Normal(0.7),
+    ncb.priors.Normal(0.7, mean=0.4),
+    ncb.priors.HalfCauchyNormal(0.8),
+    ncb.priors.RandomWalk(2.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("model", "theta"), MODELS, ids=repr)
+def test_models_pass(model, theta, seed):
+    testing.check_model(model, np.array(theta), seed=seed)
+    testing.check_model(model, seed=seed)
+
+
+@dataclass(frozen=True)
+class BrokenVonMises:
+    fault: str
+    space = ncb.spaces.Torus(1)
+
+    @property
+    def groups(self):
+        return {"mean": ("cos", "cos" if self.fault == "names" else "sin")}
+
+    def statistics(self, x):
+        if self.fault == "writes":
+            x[0] = 0.0
+        values = np.column_stack([np.cos(x), np.sin(x)])
+        if self.fault == "columns":
+            return values[:, :1]
+        if self.fault == "neighbours":
+            return values - values.mean(axis=0)
+        if self.fault == "infinite":
+            return np.where(values > 0.5, np.inf, values)
+        return values
+
+    def log_base(self, x):
+        return np.zeros((len(x), 1) if self.fault == "base" else len(x))
+
+    def sample(self, theta, size, rng):
+        wrong = {"sampler": 1.1, "outside": 1.0}.get(self.fault, 1.0)
+        x = ncb.models.VonMises().sample(np.asarray(theta) * wrong, size, rng)
+        return x[:, 0] if self.fault == "sample shape" else x
+
+    def log_partition(self, theta):
+        return ncb.models.VonMises().log_partition(theta)
+
+    def __getattr__(self, name):
+        if name == "design" and self.fault == "design":
+            return lambda x: Dense(2 * self.statistics(x))
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("writes", "writes into the points"),
+        ("columns", "one column a name"),
+        ("neighbours", "among other points"),
+        ("infinite", "not finite inside"),
+        ("base", "log_base has shape"),
+        ("names", "same name"),
+        ("sampler", "do not belong together"),
+        ("sample shape", "sample.* has shape"),
+        ("design", "design's dense.* differs"),
+    ],
+)
+def test_check_model_rejects(fault, sentence, seed):
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_model(BrokenVonMises(fault), np.array([1.0, -0.5]), seed=seed)
+
+
+def test_check_model_accepts_the_twin_without_its_fault(seed):
+    testing.check_model(BrokenVonMises("none"), np.array([1.0, -0.5]), seed=seed)
+
+
+@pytest.mark.parametrize(("noise", "space"), NOISES, ids=lambda value: type(value).__name__)
+def test_noise_passes(noise, space, seed):
+    testing.check_noise(noise, space, seed=seed)
+
+
+@dataclass(frozen=True)
+class BrokenNormal:
+    fault: str
+
+    def sample(self, size, rng):
+        x = (1.1 if self.fault == "draws" else 1.0) * rng.standard_normal((size, 1))
+        return x[:, 0] if self.fault == "shape" else x
+
+    def log_density(self, x):
+        values = -0.5 * x[:, 0] ** 2 - 0.5 * np.log(2 * np.pi)
+        if self.fault == "normalization":
+            return values + 0.1
+        if self.fault == "support":
+            return np.where(np.abs(x[:, 0]) < 1, values, -np.inf)
+        if self.fault == "nan":
+            return np.where(x[:, 0] < 2.5, values, np.nan)
+        return values[:, None] if self.fault == "density shape" else values
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("draws", "do not follow its log_density"),
+        ("normalization", "do not follow its log_density"),
+        ("support", "no finite log density"),
+        ("nan", "no finite log density"),
+        ("shape", "sample.* has shape"),
+        ("density shape", "log_density has shape"),
+    ],
+)
+def test_check_noise_rejects(fault, sentence, seed):
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_noise(BrokenNormal(fault), ncb.spaces.Reals(1), seed=seed)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+def test_priors_pass(prior, seed):
+    testing.check_prior(prior, seed=seed)
+
+
+@dataclass(frozen=True)
+class BrokenScale:
+    """HalfCauchyNormal with one degree of freedom too few in the update of its scale."""
+
+    fault: str = "update"
+    right: ncb.priors.HalfCauchyNormal = ncb.priors.HalfCauchyNormal()
+
+    def draw(self, shape, rng):
+        return self.right.draw(shape, rng)
+
+    def gaussian(self, state, shape):
+        precision, shift = self.right.gaussian(state, shape)
+        if self.fault == "precision":
+            return Precision(-precision.within), shift
+        return precision, shift[:1] if self.fault == "shift" else shift
+
+    def update(self, state, theta, rng):
+        if self.fault == "names":
+            return {"size": state["scale"]}
+        auxiliary = (1 + state["scale"] ** -2) / rng.standard_gamma(1.0, 1)
+        rate = 1 / auxiliary + np.sum(theta**2) / 2
+        return {"scale": np.sqrt(rate / rng.standard_gamma((theta.size - 1) / 2, 1))}
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("update", "do not leave the law of its state"),
+        ("precision", "not positive definite"),
+        ("shift", "shift of shape"),
+        ("names", "other names or shapes"),
+    ],
+)
+def test_check_prior_rejects(fault, sentence, seed):
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_prior(BrokenScale(fault), seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+def test_gibbs_passes_the_label_test(prior, groups, seed):
+    testing.check_engine(ncb.engines.Gibbs(), prior, groups=groups, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["woodbury", "block_tridiagonal", "conjugate_gradients"])
+def test_gibbs_passes_the_label_test_by_every_method(method, seed):
+    testing.check_engine(ncb.engines.Gibbs(method), groups=2, seed=seed)
+
+
+class DroppedOffset:
+    def step(self, target, draw, rng):
+        contrasts = tuple(
+            Contrast(each.design, np.zeros_like(each.offset), each.is_data)
+            for each in target.contrasts
+        )
+        return gibbs.Gibbs().step(Target(contrasts, target.prior), draw, rng)
+
+
+def rejected(engine, seed, prior=None, groups=1):
+    with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
+        testing.check_engine(engine, prior, groups=groups, seed=seed)
+
+
+def test_label_test_rejects_a_dropped_offset(seed):
+    rejected(DroppedOffset(), seed)
+
+
+def test_label_test_rejects_a_wrong_polya_gamma_parameter(seed, monkeypatch):
+    right = gibbs.polya_gamma
+    monkeypatch.setattr(gibbs, "polya_gamma", lambda log_odds, rng: right(2 * log_odds, rng))
+    rejected(gibbs.Gibbs(), seed)
+
+
+def test_label_test_rejects_a_draw_without_gaussian_noise(seed, monkeypatch):
+    def mean(conditional, rng, start, method):
+        return gaussian.cholesky(conditional, np.zeros_like(conditional.shift)), {}
+
+    monkeypatch.setattr(gaussian, "draw", mean)
+    rejected(gibbs.Gibbs(), seed)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_label_test_rejects_a_wrong_scale_update(groups, seed):
+    rejected(gibbs.Gibbs(), seed, BrokenScale(), groups)
+
+
+def test_label_test_rejects_groups_that_are_not_drawn_jointly(seed, monkeypatch):
+    """A draw that forgets what couples the groups."""
+
+    def apart(conditional, rng, start, method):
+        alone = replace(conditional, prior=Precision(conditional.prior.within))
+        return gaussian.cholesky(alone, rng.standard_normal(start.shape)), {}
+
+    monkeypatch.setattr(gaussian, "draw", apart)
+    rejected(gibbs.Gibbs(), seed, ncb.priors.RandomWalk(2.0, 1.0), 2)
+
+
+def test_an_engine_that_stands_still_is_invariant(seed):
+    class Still:
+        def step(self, target, draw, rng):
+            return Draw(draw.coef, draw.scales)
+
+    testing.check_engine(Still(), seed=seed)
