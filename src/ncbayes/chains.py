@@ -56,6 +56,7 @@ class Job:
     folder: ChainFolder | None
     before: Chain | None
     parent: int
+    save_seconds: float
 
 
 def run(
@@ -84,6 +85,7 @@ def run(
                 folder.chain(index) if folder else None,
                 known.get(index),
                 os.getpid(),
+                SAVE_SECONDS,
             )
             for index in range(chains)
         ]
@@ -153,7 +155,7 @@ def _run_chain(job: Job) -> Chain | None:
         if keep:
             store.add(kept, draw, segment.noise_set, time.perf_counter() - began)
             kept += 1
-        if job.folder is not None and time.monotonic() - clock > SAVE_SECONDS:
+        if job.folder is not None and time.monotonic() - clock > job.save_seconds:
             saved = job.folder.save(now(), store.arrays, saved)
             clock = time.monotonic()
     if board is not None:

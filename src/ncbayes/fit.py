@@ -20,6 +20,7 @@ from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.priors.blocks import blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
+from ncbayes.spaces import shown
 
 # Starting processes takes a second or two, so a run of less than this stays in one.
 WORTH_PROCESSES_SECONDS = 4.0
@@ -96,6 +97,7 @@ def fit(
         inputs.available_bytes(),
         fixed=cores is not None,
     )
+    progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -162,7 +164,10 @@ def _engine(engine: Any) -> Engine:
     elif isinstance(engine, Engine) and not isinstance(engine, type):
         return engine
     allowed = ", ".join(repr(name) for name in ["auto", *by_name])
-    raise InputError(f"engine must be one of {allowed} or an engine object, got {engine!r}")
+    raise InputError(
+        f"engine must be one of {allowed} or an engine such as ncbayes.engines.Gibbs(), got "
+        f"{shown(engine)}"
+    )
 
 
 def _stored_seed(folder: RunFolder | None) -> int | None:

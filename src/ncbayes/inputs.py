@@ -2,59 +2,89 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from ncbayes.base import FloatArray, InputError, Model, Noise, Prior, Schedule
+from ncbayes.base import FloatArray, InputError, Model, Noise, Prior, Schedule, Space
 from ncbayes.contrast import Contrast, model_name, statistic_names
 from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
 from ncbayes.priors import Normal
-from ncbayes.spaces import as_points
+from ncbayes.progress import Progress
+from ncbayes.spaces import as_points, shown
 
 Seed = int | np.random.Generator | None
 GIGABYTE = 1e9
 # A statistic whose part not explained by the others has less variance than this share of its own
 # cannot be told from a linear combination of them in double precision.
 COLLINEAR = 1e-10
-# The check costs one weighted Gram matrix; beyond this many statistics that is too long to wait.
+# The check forms the statistics and their Gram matrix; beyond these numbers of statistics, and of
+# statistics times points (0.8 GB), that is too long to wait.
 MOST_CHECKED = 3000
+MOST_CHECKED_ENTRIES = 1e8
 
 
 def checked_count(name: str, value: object, least: int) -> int:
     """A whole number, ``least`` or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, got {value!r}")
+        raise InputError(f"{name} must be a whole number, {least} or more, got {shown(value)}")
     return int(value)
 
 
 def checked_model(model: Any) -> Model:
     """The model, if it has the four members of one."""
     if isinstance(model, type):
-        raise InputError(f"model must be an instance, got the class; write {model.__name__}(...)")
+        raise InputError(
+            f"model must be an instance, got {shown(model)}; make one, as in {model.__name__}(...)"
+        )
     missing = [
         name for name in ("space", "groups", "statistics", "log_base") if not hasattr(model, name)
     ]
     if missing:
         raise InputError(
-            f"{model_name(model)} is not a model: it lacks {', '.join(missing)}; a model has "
-            "space, groups, statistics(x) and log_base(x)"
+            "model must have space, groups, statistics(x) and log_base(x), got "
+            f"{shown(model)}, which lacks {', '.join(missing)}; call fit(model, data)"
+        )
+    if not isinstance(model.space, Space):
+        raise InputError(
+            f"the space of {model_name(model)} must be one such as ncbayes.spaces.Reals(2), got "
+            f"{shown(model.space)}"
+        )
+    if not _names_statistics(model.groups):
+        raise InputError(
+            f"groups of {model_name(model)} must map names of blocks to lists of names of "
+            f"statistics, such as {{'linear': ['x1', 'x2']}}, got {shown(model.groups)}"
         )
     names = statistic_names(model)
     if not names:
         raise InputError(f"{model_name(model)} has no statistics; groups must name at least one")
-    repeated = {name for name in names if names.count(name) > 1} if len(names) < 2000 else set()
-    if repeated:
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
         raise InputError(
-            f"{model_name(model)} names the statistic {min(repeated)!r} twice; names must differ"
+            f"{model_name(model)} names the statistic {shown(name)} {times} times; names must "
+            "differ"
         )
     checked: Model = model
     return checked
+
+
+def _names_statistics(groups: Any) -> bool:
+    # A bare string would pass for a list of one-letter names.
+    return isinstance(groups, Mapping) and all(
+        isinstance(names, Iterable)
+        and not isinstance(names, str)
+        and all(isinstance(name, str) for name in names)
+        for names in groups.values()
+    )
 
 
 def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
@@ -66,22 +96,31 @@ def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
         raise InputError("data is an empty mapping; it must hold at least one group of points")
     groups = {}
     for label, points in data.items():
-        try:
+        with _in_group(label):
             groups[str(label)] = as_points(points, model.space, owner)
-        except InputError as error:
-            raise InputError(f"in group {label!r}: {error}") from error
     if len(groups) < len(data):
-        raise InputError("two groups of data have the same label when written as text")
+        raise InputError(
+            "two groups of data have the same label when written as text; labels must differ"
+        )
     return groups
+
+
+@contextmanager
+def _in_group(label: object) -> Iterator[None]:
+    """Errors in this block name the group."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"in group {shown(label)}: {error}") from error
 
 
 def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int, ...]:
     """Noise points a group, ``noise_ratio`` times its rows."""
-    number = isinstance(noise_ratio, int | float | np.number) and not isinstance(noise_ratio, bool)
-    if not number or not np.isfinite(noise_ratio) or noise_ratio <= 0:
+    number = isinstance(noise_ratio, numbers.Real) and not isinstance(noise_ratio, bool)
+    if not number or not math.isfinite(noise_ratio) or noise_ratio <= 0:
         raise InputError(
             f"noise_ratio must be a positive number (noise points for each data point), "
-            f"got {noise_ratio!r}"
+            f"got {shown(noise_ratio)}"
         )
     sizes = tuple(round(noise_ratio * len(points)) for points in data.values())
     if min(sizes) == 0:
@@ -103,12 +142,18 @@ def checked_schedule(noise: Any) -> Schedule:
 def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> tuple[Noise, ...]:
     """One distribution a group; where none is given, one matched to the group's data."""
     if noise is None:
-        return tuple(matched(model.space, points) for points in data.values())
+        if len(data) == 1:
+            return tuple(matched(model.space, points) for points in data.values())
+        made = []
+        for label, points in data.items():
+            with _in_group(label):
+                made.append(matched(model.space, points))
+        return tuple(made)
     chosen = noise if isinstance(noise, Mapping) else dict.fromkeys(data, noise)
     if set(map(str, chosen)) != set(data):
         raise InputError(
-            f"noise must name the groups of the data ({', '.join(data)}), got "
-            f"{', '.join(map(str, chosen))}"
+            f"noise must name the groups of the data, {shown(list(data))}, got "
+            f"{shown(list(map(str, chosen)))}"
         )
     by_label = {str(label): each for label, each in chosen.items()}
     for each in by_label.values():
@@ -116,7 +161,7 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
             raise InputError(
                 "noise must have sample(size, rng) and log_density(x), such as "
                 f"ncbayes.noise.Uniform(space), or be a schedule such as ncbayes.noise.Pooled(), "
-                f"got {each!r}"
+                f"got {shown(each)}"
             )
     return tuple(by_label[label] for label in data)
 
@@ -128,7 +173,12 @@ def checked_entropy(seed: Seed, stored: int | None) -> int:
         return int(entropy)  # type: ignore[arg-type]
     if isinstance(seed, np.random.Generator):
         return int(seed.integers(2**63))
-    return checked_count("seed", seed, 0)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(
+            "seed must be a whole number, 0 or more, or a generator such as "
+            f"np.random.default_rng(1), got {shown(seed)}"
+        )
+    return int(seed)
 
 
 def checked_folder(checkpoint: Any) -> Path | None:
@@ -136,8 +186,19 @@ def checked_folder(checkpoint: Any) -> Path | None:
     if checkpoint is None:
         return None
     if not isinstance(checkpoint, str | os.PathLike):
-        raise InputError(f"checkpoint must be the path of a folder, got {checkpoint!r}")
+        raise InputError(f"checkpoint must be the path of a folder, got {shown(checkpoint)}")
     return Path(checkpoint)
+
+
+def checked_progress(progress: Any) -> Progress:
+    """None, True, False or a function."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(
+            "progress must be None, False or a function that takes a ProgressEvent, got "
+            f"{shown(progress)}"
+        )
+    checked: Progress = progress
+    return checked
 
 
 def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
@@ -145,7 +206,7 @@ def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
     names = statistic_names(model)
     rows = sum(each.design.shape[0] for each in contrasts)
     # With fewer points than statistics some combination always vanishes: that is the prior's job.
-    if rows <= len(names) or len(names) > MOST_CHECKED:
+    if rows <= len(names) or not _is_checked(rows, len(names)):
         return
     matrix = np.concatenate([each.design.dense()[:, :-1] for each in contrasts])
     spread = np.ptp(matrix, axis=0)
@@ -156,7 +217,7 @@ def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
             f"({matrix[0, constant[0]]:g}) over data and noise, so it can't be told from the "
             "normalizing constant; leave it out of the model"
         )
-    matrix = matrix - matrix.mean(axis=0)
+    matrix -= matrix.mean(axis=0)
     matrix /= np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     _, pivots, rank, _ = dpstrf(matrix.T @ matrix, tol=COLLINEAR, lower=1)
     if rank == len(names):
@@ -169,6 +230,10 @@ def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
         f"the statistic {names[extra]!r} of {model_name(model)} is a linear combination of "
         f"{listed} (and a constant) over data and noise; leave one of them out of the model"
     )
+
+
+def _is_checked(rows: int, statistics: int) -> bool:
+    return statistics <= MOST_CHECKED and rows * statistics <= MOST_CHECKED_ENTRIES
 
 
 def default_priors(contrasts: Sequence[Contrast], model: Model) -> dict[str, Prior]:
@@ -198,13 +263,15 @@ def needed_bytes(
     """Bytes that each process and all of them together are going to hold at their largest."""
     p = len(statistic_names(model)) + 1
     rows = [len(points) + m for points, m in zip(data.values(), sizes, strict=True)]
-    pooled = 8.0 * sum(rows) * model.space.dimension
-    # Statistics, design and its weighted copy; a structured design keeps none of them.
-    matrix = 0.0 if hasattr(model, "design") else 8.0 * p * (2 * sum(rows) + max(rows))
+    # Points in four places; offset, labels, weights, log odds and what is made on the way to them.
+    pooled = 8.0 * sum(rows) * (4 * model.space.dimension + 12)
+    # Statistics, design and its weighted copy; a structured design has them in the check only.
+    dense = not hasattr(model, "design") or _is_checked(sum(rows), p)
+    matrix = 8.0 * p * (2 * sum(rows) + max(rows)) if dense else 0.0
     # Precision and factor by group; conjugate gradients and Woodbury have neither.
     square = 8.0 * min(p, max(rows)) ** 2 * (1 + len(rows))
     kept = 8.0 * draws * len(rows) * p
-    return matrix + square + 4 * pooled + kept, 3 * chains * kept
+    return matrix + square + pooled + kept, 3 * chains * kept
 
 
 def available_bytes() -> float:
@@ -235,7 +302,7 @@ def affordable_processes(
         return min(fits, wanted)
     need = (each * (wanted if fixed else 1) + together) / GIGABYTE
     raise InputError(
-        f"this fit needs about {need:.1f} GB of memory and {available / GIGABYTE:.1f} GB are "
+        f"this fit needs about {need:.3g} GB of memory and {available / GIGABYTE:.3g} GB are "
         "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
         "structured design"
     )

@@ -205,6 +205,20 @@ def wrapped(angles: FloatArray) -> FloatArray:
     return np.where(remainder >= TWO_PI, 0.0, remainder)
 
 
+def shown(value: object, most: int = 60) -> str:
+    """What an error message shows of a value: its repr, on one line and cut if long.
+
+    >>> shown([1] * 1000, most=12)
+    '[1, 1, 1,...'
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if type(value).__repr__ is object.__repr__:
+        return f"an object of class {type(value).__name__}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def no_uniform(space: object) -> str:
     """What to tell someone who wants uniform points on an unbounded space."""
     return (
@@ -263,11 +277,13 @@ def _values(data: Any) -> NDArray[Any]:
 
 
 def _column_names(data: Any, count: int) -> list[str]:
-    labels: Sequence[object] = range(count)
+    # The columns first: a frame with a column called "name" has an attribute of that name.
+    labels: Sequence[object] = []
     if hasattr(data, "to_numpy"):
-        name = getattr(data, "name", None)
-        labels = list(getattr(data, "columns", [name] if name else labels))
-    return [repr(label) if isinstance(label, str) else str(label) for label in labels]
+        labels = list(getattr(data, "columns", [getattr(data, "name", None)]))
+    if len(labels) != count or labels == [None]:
+        labels = range(count)
+    return [shown(label) for label in labels]
 
 
 def _check_table(values: NDArray[Any], data: object, owner: str) -> None:
@@ -311,8 +327,9 @@ def _floats(table: NDArray[Any], columns: Sequence[str]) -> FloatArray:
             try:
                 points[i, j] = _number(value)
             except (TypeError, ValueError, OverflowError) as wrong:
+                text = " ".join(str(value).split())
                 raise InputError(
-                    f"data must be numbers, got {value!s:.40} ({type(value).__name__}) in row {i} "
+                    f"data must be numbers, got {text:.40} ({type(value).__name__}) in row {i} "
                     f"(counted from 0) of column {column}: drop this column or turn it into numbers"
                 ) from wrong
     return points

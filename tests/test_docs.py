@@ -1,0 +1,116 @@
+"""The documentation is code: its blocks run, its outputs are compared, its links lead somewhere."""
+
+import contextlib
+import io
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [*PAGES, *sorted((ROOT / "docs" / "benchmarks").glob("*.md"))]
+FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: what it is, where its first line stands, and the output shown after it."""
+
+    info: str
+    line: int
+    body: str
+    output: str | None
+
+
+def blocks(text: str) -> list[Block]:
+    fences = list(FENCE.finditer(text))
+    found = []
+    for fence, after in zip(fences, [*fences[1:], None], strict=True):
+        follows = after is not None and not text[fence.end() : after.start()].strip()
+        shown = after["body"] if follows and after["info"].strip() == "text" else None
+        line = text.count("\n", 0, fence.start("body")) + 1
+        found.append(Block(fence["info"].strip(), line, fence["body"], shown))
+    return found
+
+
+def run(name: str, text: str) -> None:
+    """Run the python blocks of a page in one namespace; AssertionError with page and line."""
+    namespace = {"__name__": "__main__"}
+    for block in blocks(text):
+        if block.info != "python":
+            continue
+        # Blank lines in front, so that a traceback counts lines as the page does.
+        code = compile("\n" * (block.line - 1) + block.body, name, "exec")
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            line = [frame.lineno for frame in frames if frame.filename == name][-1:] or [block.line]
+            raise AssertionError(
+                f"{name}:{line[0]}: {type(error).__name__}: {error}"
+            ) from error
+        if block.output is not None:
+            got, shown = plain(printed.getvalue()), plain(block.output)
+            assert got == shown, f"{name}:{block.line}: prints\n{got}\nand the page shows\n{shown}"
+
+
+def plain(output: str) -> str:
+    return "\n".join(line.rstrip() for line in output.strip().splitlines())
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def dead_links(page: Path, text: str) -> list[str]:
+    dead = []
+    for match in LINK.finditer(FENCE.sub("", text)):
+        target, _, anchor = match["target"].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        headings = re.findall(r"^#+ (.*)$", file.read_text(), re.M) if file.is_file() else []
+        if not file.exists() or (anchor and anchor not in map(slug, headings)):
+            dead.append(match["target"])
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    run(str(page.relative_to(ROOT)), page.read_text())
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    assert dead_links(page, page.read_text()) == []
+
+
+def test_hardly_any_block_is_left_out_and_infos_are_known():
+    infos = [block.info for page in PAGES for block in blocks(page.read_text())]
+    assert set(infos) <= {"", "python", "python no-run", "text", "bash"}
+    assert infos.count("python no-run") <= 2
+
+
+GOOD = "# A\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n1\n```\n\n[a](#a)\n"
+
+
+def test_a_good_page_passes_and_broken_ones_are_named_by_line(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(GOOD)
+    run("page.md", GOOD)
+    assert dead_links(page, GOOD) == []
+    with pytest.raises(AssertionError, match=r"page\.md:4: prints\n1\nand the page shows\n2"):
+        run("page.md", GOOD.replace("text\n1", "text\n2"))
+    with pytest.raises(AssertionError, match=r"page\.md:5: NameError"):
+        run("page.md", GOOD.replace("print(x)", "print(y)"))
+    assert dead_links(page, "[a](#b) [c](none.md) [d](https://x.org)") == ["#b", "none.md"]
