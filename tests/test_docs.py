@@ -30,7 +30,8 @@ class Block:
 def blocks(text: str) -> list[Block]:
     fences = list(FENCE.finditer(text))
     found = []
-    for fence, after in zip(fences, [*fences[1:], None], strict=True):
+    for k, fence in enumerate(fences):
+        after = fences[k + 1] if k + 1 < len(fences) else None
         follows = after is not None and not text[fence.end() : after.start()].strip()
         shown = after["body"] if follows and after["info"].strip() == "text" else None
         line = text.count("\n", 0, fence.start("body")) + 1
@@ -53,12 +54,13 @@ def run(name: str, text: str) -> None:
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = [frame.lineno for frame in frames if frame.filename == name][-1:] or [block.line]
-            raise AssertionError(
-                f"{name}:{line[0]}: {type(error).__name__}: {error}"
-            ) from error
+            raise AssertionError(f"{name}:{line[0]}: {type(error).__name__}: {error}") from error
         if block.output is not None:
             got, shown = plain(printed.getvalue()), plain(block.output)
-            assert got == shown, f"{name}:{block.line}: prints\n{got}\nand the page shows\n{shown}"
+            if got != shown:
+                raise AssertionError(
+                    f"{name}:{block.line}: prints\n{got}\nand the page shows\n{shown}"
+                )
 
 
 def plain(output: str) -> str:

@@ -163,7 +163,7 @@ class BrokenScale:
     """HalfCauchyNormal with one degree of freedom too few in the update of its scale."""
 
     fault: str = "update"
-    right: ncb.priors.HalfCauchyNormal = ncb.priors.HalfCauchyNormal()
+    right = ncb.priors.HalfCauchyNormal()
 
     def draw(self, shape, rng):
         return self.right.draw(shape, rng)

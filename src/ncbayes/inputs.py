@@ -302,7 +302,7 @@ def affordable_processes(
         return min(fits, wanted)
     need = (each * (wanted if fixed else 1) + together) / GIGABYTE
     raise InputError(
-        f"this fit needs about {need:.3g} GB of memory and {available / GIGABYTE:.3g} GB are "
+        f"this fit needs about {need:.4g} GB of memory and {available / GIGABYTE:.4g} GB are "
         "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
         "structured design"
     )

@@ -204,15 +204,16 @@ def _check_precision(
 
 
 def _features(state: Mapping[str, FloatArray], theta: FloatArray) -> FloatArray:
-    """Functions of state and theta with finite moments, whatever the tails of the state."""
-    size = np.tanh(np.sum(theta**2) / theta.size)
-    found = [0.0]
+    """Bounded functions of the state, and of how far it lies from the size of each column of theta.
+
+    Bounded, because scales may have no moments; by column, because a state may rule only some.
+    """
+    sizes = np.log(np.mean(theta**2, axis=0) + 1e-300) / 2
+    found = [np.zeros(1)]
     for key in sorted(state):
-        values = np.ravel(state[key])
-        log = np.log(np.abs(values) + 1e-300)
-        near, far = float(np.mean(np.tanh(log))), float(np.mean(np.tanh(log / 3)))
-        found += [near, far, near * float(size)]
-    return np.array(found)
+        log = float(np.mean(np.log(np.abs(state[key]) + 1e-300)))
+        found += [np.tanh([log, log / 3]), np.tanh(log - sizes), np.tanh((log - sizes) ** 2)]
+    return np.concatenate(found)
 
 
 def check_engine(

@@ -1,0 +1,94 @@
+"""Imports go downward only, modules stay small, and importing the package stays cheap."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ncbayes
+
+ROOT = Path(ncbayes.__file__).parent
+# What each room may import from the package, its own submodules aside.
+ALLOWED = {
+    "base": set(),
+    "spaces": {"base"},
+    "models": {"base", "spaces"},
+    "noise": {"base", "spaces"},
+    "priors": {"base", "spaces"},
+    "linalg": {"base"},
+    "contrast": {"base", "linalg"},
+    "engines": {"base", "contrast", "linalg"},
+    "problem": {"base", "contrast"},
+    "checkpoints": {"base"},
+    "progress": set(),
+    "chains": {"base", "checkpoints", "problem", "progress"},
+    "diagnostics": {"base"},
+    "posterior": {
+        "base",
+        "chains",
+        "checkpoints",
+        "contrast",
+        "diagnostics",
+        "problem",
+        "progress",
+    },
+    "inputs": {"base", "contrast", "noise", "priors", "progress", "spaces"},
+    "testing": {"base", "contrast", "linalg", "noise", "priors"},
+    "plots": {"base", "contrast", "diagnostics", "posterior"},
+}
+# The front door and the leaves above it see everything but each other.
+ALLOWED["fit"] = set(ALLOWED) - {"plots", "testing"}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def room(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def imported(path):
+    """Rooms of the package that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {
+                alias.name.split(".")[1] for alias in node.names if alias.name[:8] == "ncbayes."
+            }
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ncbayes":
+            inside = node.module.split(".")[1:2]
+            found |= set(inside) if inside else {alias.name for alias in node.names}
+    return {name for name in found if name != "__version__"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_downward(path):
+    name = room(path)
+    if name in {"__init__", "cli"}:
+        return
+    assert imported(path) - {name} <= ALLOWED[name]
+
+
+def test_nobody_imports_the_leaves():
+    assert not [p for p in FILES if room(p) != "cli" and imported(p) & {"cli", "plots"}]
+
+
+def test_the_import_walk_sees_an_upward_import(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text("def f():\n    from ncbayes.engines import Gibbs\n    import ncbayes.fit\n")
+    assert imported(path) == {"engines", "fit"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_stay_one_room(path):
+    assert len(path.read_text().splitlines()) <= 420
+
+
+HEAVY = ("arviz_stats", "joblib", "matplotlib", "pandas", "rich", "scipy.stats", "typer", "xarray")
+
+
+def test_heavy_parts_are_imported_where_they_are_used():
+    code = f"import sys, ncbayes; print([m for m in {HEAVY} if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"

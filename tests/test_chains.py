@@ -1,0 +1,389 @@
+"""Chains: the same draws for any cores and chains, after any interruption, by any detour."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ncbayes as ncb
+from ncbayes import chains, checkpoints, progress
+from ncbayes.base import Segment
+from ncbayes.chains import Chain, longest_rectangle
+
+MODEL = ncb.models.VonMises()
+DATA = MODEL.sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))
+GROUPS = {"one": DATA[:40], "two": DATA[40:]}
+SCHEDULES = [ncb.noise.Fixed(), ncb.noise.Fresh(), ncb.noise.Pooled(sets=3)]
+pytestmark = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+
+
+def run(data=DATA, **options):
+    settings = {"draws": 40, "tune": 10, "chains": 3, "seed": 5, "cores": 1, "progress": False}
+    return ncb.fit(MODEL, data, **{**settings, **options})
+
+
+def arrays(posterior):
+    """Every draw and every number about a sweep, but for its time."""
+    trees = [posterior.data["posterior"], posterior.data["sample_stats"]]
+    return {
+        name: values.to_numpy()
+        for tree in trees
+        for name, values in tree.to_dataset().data_vars.items()
+        if name != "sweep_seconds"
+    }
+
+
+def assert_same(one, other):
+    left, right = arrays(one), arrays(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_cores_do_not_change_the_draws(schedule):
+    options = {"data": GROUPS, "noise": schedule, "prior": ncb.priors.RandomWalk()}
+    assert_same(run(cores=1, **options), run(cores=2, **options))
+
+
+def test_a_chain_does_not_depend_on_the_number_of_chains():
+    few, many = run(chains=2), run(chains=4)
+    np.testing.assert_array_equal(few.theta, many.theta[:2])
+    assert not np.array_equal(many.theta[0], many.theta[1])
+
+
+def test_a_group_s_noise_does_not_depend_on_the_other_groups():
+    together, alone = run(GROUPS), run({"one": GROUPS["one"]})
+    points = together.data["noise"].to_dataset()
+    own = points["points"].to_numpy()[points["row_group"].to_numpy() == "one"]
+    np.testing.assert_array_equal(own, alone.data["noise"]["points"].to_numpy())
+
+
+def test_the_seed_decides_the_draws():
+    assert_same(run(seed=5), run(seed=5))
+    assert not np.array_equal(run(seed=5).theta, run(seed=6).theta)
+    assert not np.array_equal(run(seed=None).theta, run(seed=None).theta)
+    assert_same(run(seed=np.random.default_rng(3)), run(seed=np.random.default_rng(3)))
+
+
+def test_the_global_generator_is_not_touched():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    run()
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=repr)
+def test_extending_is_the_same_as_a_longer_fit(schedule):
+    longer = run(draws=70, noise=schedule)
+    assert_same(run(draws=40, noise=schedule).extend(30), longer)
+    assert_same(run(draws=40, noise=schedule).extend(10).extend(20), longer)
+
+
+def test_extending_pooled_noise_visits_every_set_again():
+    posterior = run(draws=6, noise=ncb.noise.Pooled(sets=3, settle=2)).extend(3)
+    sets = posterior.data["sample_stats"]["noise_set"].to_numpy()
+    np.testing.assert_array_equal(sets, [[0, 0, 1, 1, 2, 2, 0, 1, 2]] * 3)
+
+
+def test_pooled_plan_shares_the_draws():
+    plan = ncb.noise.Pooled(sets=3, settle=4).plan(11, 20)
+    assert plan == (Segment(0, 20, 4), Segment(1, 4, 4), Segment(2, 4, 3))
+    assert ncb.noise.Pooled(sets=2).plan(10, 21)[1].tune == 5
+    with pytest.raises(ncb.InputError, match="at least the number of noise sets"):
+        ncb.noise.Pooled(sets=8).plan(7, 10)
+    with pytest.raises(ncb.InputError, match="at least 2, got 1; for one set use Fixed"):
+        ncb.noise.Pooled(sets=1)
+    with pytest.raises(ncb.InputError, match="must not be negative"):
+        ncb.noise.Pooled(settle=-1)
+
+
+def test_fresh_noise_changes_every_sweep_and_fixed_noise_never(monkeypatch):
+    seen = []
+    target = chains.Problem.target
+    monkeypatch.setattr(
+        chains.Problem,
+        "target",
+        lambda self, noise: seen.append(noise.sets[0].points) or target(self, noise),
+    )
+    run(noise=ncb.noise.Fresh(), chains=1, draws=5, tune=0)
+    assert len({points.tobytes() for points in seen}) == 1 + 1 + 5  # checks, start, sweeps
+    seen.clear()
+    run(noise=ncb.noise.Fixed(), chains=1, draws=5, tune=0)
+    assert len({points.tobytes() for points in seen}) == 1
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_a_resumed_run_equals_an_uninterrupted_one(schedule, tmp_path, monkeypatch):
+    """Break off at every kind of moment: before, while and after files are written."""
+    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk(), "noise": schedule}
+    whole = run(**options)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    replace = os.replace
+    for moment in [1, 2, 3, 20, 47, 90, 150]:
+        calls = 0
+
+        def fail(source, target, moment=moment):
+            nonlocal calls
+            calls += 1
+            if calls == moment:
+                raise Killed
+            replace(source, target)
+
+        folder = tmp_path / str(moment)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", fail)
+            with pytest.raises(Killed):
+                run(checkpoint=folder, **options)
+        assert_same(run(checkpoint=folder, **options), whole)
+
+
+def test_a_finished_checkpoint_is_returned_without_sampling(tmp_path, monkeypatch):
+    whole = run(checkpoint=tmp_path / "run")
+    monkeypatch.setattr(ncb.engines.Gibbs, "step", None)
+    assert_same(run(checkpoint=tmp_path / "run"), whole)
+
+
+def test_seed_none_resumes_with_the_stored_seed(tmp_path):
+    first = run(seed=None, checkpoint=tmp_path / "run")
+    assert_same(run(seed=None, checkpoint=tmp_path / "run"), first)
+
+
+def test_extending_goes_on_in_the_checkpoint(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    longer = run(draws=70)
+    assert_same(run(checkpoint=folder).extend(30), longer)
+    again = run(checkpoint=folder)
+    assert_same(again, run())
+    monkeypatch.setattr(ncb.engines.Gibbs, "step", None)
+    assert_same(again.extend(30), longer)
+
+
+def test_a_checkpoint_holds_no_pickles(tmp_path):
+    run(checkpoint=tmp_path / "run", noise=ncb.noise.Fresh())
+    files = list((tmp_path / "run").rglob("*.npz"))
+    assert len(files) == 6
+    for file in files:
+        with np.load(file, allow_pickle=False) as record:
+            assert all(record[name].dtype != object for name in record)
+    assert not list((tmp_path / "run").rglob(".writing*"))
+
+
+class Sharper(ncb.models.VonMises):
+    def statistics(self, x):
+        return 2 * super().statistics(x)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"data": DATA + 0.01}, "groups of data"),
+        ({"draws": 41}, r"draws \(was 40, now 41\)"),
+        ({"tune": 11}, r"tune \(was 10, now 11\)"),
+        ({"chains": 2}, r"chains \(was 3, now 2\)"),
+        ({"seed": 6}, r"seed \(was 5, now 6\)"),
+        ({"noise_ratio": 2.0}, r"noise_ratio \(was 1.0, now 2.0\)"),
+        ({"noise": ncb.noise.Uniform(MODEL.space)}, "noise points"),
+        ({"noise": ncb.noise.Fresh()}, r"schedule \(was Fixed, now Fresh\)"),
+        ({"prior": ncb.priors.Normal(2.0)}, "prior of theta"),
+        ({"engine": ncb.engines.Gibbs("conjugate_gradients")}, r"engine \(was Gibbs"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused_by_name(change, named, tmp_path):
+    run(checkpoint=tmp_path / "run")
+    with pytest.raises(ncb.InputError, match=f"holds a run that differs in: .*{named}"):
+        run(**{"checkpoint": tmp_path / "run", **change})
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    run(checkpoint=tmp_path / "run")
+    with pytest.raises(ncb.InputError, match="statistics of the model"):
+        ncb.fit(Sharper(), DATA, draws=40, tune=10, chains=3, seed=5, cores=1,
+                checkpoint=tmp_path / "run")  # fmt: skip
+
+
+def test_a_checkpoint_of_another_layout_is_refused(tmp_path):
+    run(checkpoint=tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "layout": 1}))
+    with pytest.raises(ncb.InputError, match=r"layout \(was 1, now 2\)"):
+        run(checkpoint=tmp_path / "run")
+
+
+def interrupt_at(sweep):
+    """A progress function that presses Ctrl-C once."""
+    pressed = threading.Event()
+
+    def press(event):
+        if event.sweep >= sweep and not pressed.is_set():
+            pressed.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return press
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_ctrl_c_returns_what_there_is(cores, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
+    handler = signal.getsignal(signal.SIGINT)
+    options = {"draws": 100_000, "tune": 0, "chains": 2, "cores": cores}
+    with pytest.warns(ncb.FitWarning, match="the fit was interrupted: . chains? of .* were kept"):
+        posterior = run(progress=interrupt_at(300), checkpoint=tmp_path / "run", **options)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not posterior.complete
+    assert posterior.data.attrs["complete"] == 0
+    kept = posterior.theta.sizes["draw"]
+    assert 0 < kept < 100_000
+    assert np.all(posterior.theta.to_numpy() != 0)
+    short = run(draws=min(kept, 50), tune=0, chains=posterior.theta.sizes["chain"])
+    np.testing.assert_array_equal(posterior.theta[:, : min(kept, 50)], short.theta)
+
+
+def test_an_interrupted_fit_can_be_finished(monkeypatch):
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
+    with pytest.warns(ncb.FitWarning, match=r"extend\(draws=0\) finishes it"):
+        part = run(draws=3000, progress=interrupt_at(100))
+    whole = run(draws=3000)
+    object.__setattr__(part.run, "progress", False)
+    assert_same(part.extend(draws=0), whole)
+
+
+def test_ctrl_c_before_the_first_draw_is_a_keyboard_interrupt(monkeypatch):
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
+    with pytest.raises(KeyboardInterrupt, match="before the first kept draw"):
+        run(draws=10, tune=1_000_000, progress=interrupt_at(50))
+
+
+def test_fits_run_outside_the_main_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run()))
+    thread.start()
+    thread.join()
+    assert_same(found[0], run())
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kept"),
+    [([5, 5, 5], ([0, 1, 2], 5)), ([9, 2, 8], ([0, 2], 8)), ([3, 0], ([0], 3)), ([0], ([], 0))],
+)
+def test_the_longest_rectangle(lengths, kept):
+    done = [
+        Chain(k, checkpoints.ChainState(0, length, None, None, {}), {}, 10)
+        for k, length in enumerate(lengths)
+    ]
+    chosen, count = longest_rectangle(done)
+    assert ([chain.index for chain in chosen], count) == kept
+
+
+def test_progress_events_reach_a_function(monkeypatch):
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
+    events = []
+    run(progress=events.append)
+    assert {event.chain for event in events} == {0, 1, 2}
+    assert events[-1].sweep == events[-1].sweeps == 50
+    assert events[-1].rate > 0
+
+
+def test_a_failing_progress_function_does_not_cost_the_run(monkeypatch):
+    with pytest.warns(UserWarning, match=r"progress function failed \(ZeroDivisionError"):
+        posterior = run(progress=lambda event: 1 / 0)
+    assert_same(posterior, run())
+
+
+def test_plain_lines_where_there_is_no_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    run(progress=None)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith("ncbayes: sweeps 50/50 50/50 50/50, ")
+    assert all(len(line) < 100 for line in lines)
+
+
+def test_silence(capsys):
+    run(progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bars_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    run(progress=True)
+    shown = capsys.readouterr().err
+    for chain in range(3):
+        assert f"chain {chain}" in shown
+    assert "50/50" in shown
+
+
+class Dies:
+    """An engine whose process is killed, as by the kernel when memory runs out."""
+
+    def __init__(self):
+        self.parent = os.getpid()
+
+    def start(self, target, rng):
+        return ncb.engines.Gibbs().start(target, rng)
+
+    def step(self, target, draw, rng):
+        if os.getpid() != self.parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return draw
+
+
+def test_a_killed_worker_is_reported_in_one_sentence():
+    with pytest.raises(RuntimeError, match="process of a chain was killed, most often because mem"):
+        run(engine=Dies(), cores=2)
+
+
+def test_an_orphaned_worker_ends_itself(tmp_path):
+    """A worker whose parent was killed must not go on computing and writing."""
+    code = (
+        "import os, signal, threading, time, numpy as np, ncbayes as ncb\n"
+        "def report(event):\n"
+        "    if event.sweep > 100: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "model = ncb.models.VonMises()\n"
+        "x = model.sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))\n"
+        "ncb.fit(model, x, draws=10**7, tune=0, chains=2, cores=2, seed=1, progress=report)\n"
+    )
+    environment = {**os.environ, "NCBAYES_ORPHAN_MARK": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    mark = f"NCBAYES_ORPHAN_MARK={tmp_path}".encode()
+    deadline = time.monotonic() + 20
+    while (left := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left
+
+
+def marked(mark):
+    """Processes whose environment holds the mark (Linux only: elsewhere none are seen)."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes():
+                found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_sigkill_at_random_moments(seed):
+    """The study's trials, three of them; the study itself does twenty."""
+    path = Path(__file__).parents[1] / "studies" / "kill_and_resume.py"
+    spec = importlib.util.spec_from_file_location("kill_and_resume", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    saved = chains.SAVE_SECONDS
+    try:
+        assert module.study(3, seed) == 3
+    finally:
+        chains.SAVE_SECONDS = saved
