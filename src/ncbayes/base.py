@@ -27,7 +27,8 @@ Shapes are ``(chain, draw, group, coefficient)`` in results; points are rows, al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -42,6 +43,31 @@ State: TypeAlias = Mapping[str, FloatArray]
 
 class InputError(ValueError):
     """What the user passed is not usable; the message says what, what is allowed, what to do."""
+
+
+def shown(value: object, most: int = 60) -> str:
+    """What an error message shows of a value: its repr, on one line and cut if long.
+
+    >>> shown([1] * 1000, most=12)
+    '[1, 1, 1,...'
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if type(value).__repr__ is object.__repr__:
+        return f"an object of class {type(value).__name__}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+@contextmanager
+def in_group(label: object, groups: int = 2) -> Iterator[None]:
+    """Errors in this block name the group, where there are several."""
+    try:
+        yield
+    except InputError as error:
+        if groups == 1:
+            raise
+        raise InputError(f"in group {shown(label)}: {error}") from error
 
 
 @runtime_checkable

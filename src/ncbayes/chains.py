@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import threading
 import time
@@ -56,6 +57,7 @@ class Job:
     folder: ChainFolder | None
     before: Chain | None
     parent: int
+    host: str
     save_seconds: float
 
 
@@ -85,6 +87,7 @@ def run(
                 folder.chain(index) if folder else None,
                 known.get(index),
                 os.getpid(),
+                platform.node(),
                 SAVE_SECONDS,
             )
             for index in range(chains)
@@ -127,6 +130,8 @@ def _run_chain(job: Job) -> Chain | None:
     if board is not None and board.stopped:
         return None
     is_worker = os.getpid() != job.parent and os.getppid() == job.parent
+    if not is_worker and _orphaned(job):
+        os._exit(1)  # the parent was killed before this worker began
     asked = sum(segment.draws for segment in job.plan)
     rng = job.problem.chain_rng(job.index)
     state, draws, saved = _begin(job, rng)
@@ -175,6 +180,19 @@ def _begin(job: Job, rng: np.random.Generator) -> tuple[ChainState, Arrays, tupl
     noise = job.problem.renew(None, job.plan[0], rng)
     draw = job.problem.engine.start(job.problem.target(noise), rng)
     return ChainState(0, 0, draw, noise, rng.bit_generator.state), {}, (0,)
+
+
+def _orphaned(job: Job) -> bool:
+    """Whether the parent is gone; on another machine of a cluster that can't be known."""
+    if platform.node() != job.host:
+        return False
+    try:
+        os.kill(job.parent, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # alive, and another user's
+    return False
 
 
 def _sweeps(plan: tuple[Segment, ...]) -> Iterator[tuple[Segment, bool]]:

@@ -24,6 +24,7 @@ from ncbayes.base import Draw, FloatArray, InputError, NoiseSet, NoiseState
 
 # 2: the layout below. A folder of another layout is refused rather than misread.
 LAYOUT = 2
+UNFINISHED = ".writing-"
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -91,16 +92,19 @@ class RunFolder:
 
     def stored(self) -> dict[str, Any] | None:
         """What run.json says; None in a new or empty folder."""
-        path = self.path / "run.json"
-        if not path.exists():
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.glob("*.*"))):
-                raise InputError(
-                    f"checkpoint={str(self.path)!r} is in use for something else; "
-                    "name a new or empty folder"
-                )
+        if not self.path.exists():
             return None
-        record: dict[str, Any] = json.loads(path.read_text())
-        return record
+        if self.path.is_dir():
+            # What a kill during the very first write leaves behind does not count.
+            if all(each.name.startswith(UNFINISHED) for each in self.path.iterdir()):
+                return None
+            record = _json(self.path / "run.json")
+            if "layout" in record:
+                return record
+        raise InputError(
+            f"checkpoint={str(self.path)!r} is in use for something else; "
+            "name a new or empty folder"
+        )
 
     def claim(self, identity: Mapping[str, Any]) -> None:
         """Make the folder this run's, or refuse, naming what differs from the run it holds."""
@@ -125,6 +129,15 @@ class RunFolder:
                 f"checkpoint={str(self.path)!r} holds a run that differs in: {details}; call fit "
                 "as before to resume it, or name another folder to start anew"
             )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """The object in a file of JSON; empty if there is none."""
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _difference(name: str, old: object, new: object) -> str:
@@ -182,7 +195,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """The file appears whole or not at all, also after a power cut."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)

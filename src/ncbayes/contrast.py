@@ -82,7 +82,7 @@ def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
     add log 1 = 0 to the log likelihood, so their rows are left out, while m still counts them.
     """
     inside = model.space.contains(noise.points)
-    inside[inside] = model.log_base(noise.points[inside]) > -np.inf
+    inside[inside] = np.ravel(model.log_base(noise.points[inside])) > -np.inf
     if not inside.any():
         raise InputError(
             f"none of the {len(inside)} noise points lies where {model_name(model)} has mass, so "
@@ -90,13 +90,20 @@ def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
         )
     points = np.concatenate([data, noise.points[inside]])
     log_noise = np.concatenate([noise.log_density_at_data, noise.log_density[inside]])
+    design = _design(model, points, len(data))
+    log_base = np.asarray(model.log_base(points), dtype=float)
+    if log_base.shape != (len(points),):
+        raise InputError(
+            f"{model_name(model)}.log_base must return one number a point, shape "
+            f"({len(points)},), got shape {log_base.shape}"
+        )
     offset = (
-        _finite(model.log_base(points), "log_base", points, len(data), model)
+        _finite(log_base, "log_base", points, len(data), model)
         - log_noise
         + np.log(len(data) / len(noise.points))
     )
     is_data = np.arange(len(points)) < len(data)
-    return Contrast(_design(model, points, len(data)), offset, is_data)
+    return Contrast(design, offset, is_data)
 
 
 def _design(model: Model, points: FloatArray, rows: int) -> Design:

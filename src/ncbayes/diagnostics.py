@@ -134,7 +134,7 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
             f"e.g. posterior.extend(draws={2 * draws})"
         )
     few = [
-        (min(bulk, tails), name)
+        (float(np.nan_to_num(min(bulk, tails))), name)
         for name, bulk, tails, _ in measured
         if not min(bulk, tails) >= FEWEST_EFFECTIVE * chains
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ncbayes import engines, inputs
-from ncbayes.base import FloatArray, InputError, Model, Noise, NoiseState, Prior, Schedule
+from ncbayes.base import FloatArray, InputError, Model, Noise, NoiseState, Prior, Schedule, shown
 from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import Engine, Target, model_name
 from ncbayes.engines import Gibbs
@@ -20,7 +20,6 @@ from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.priors.blocks import blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
-from ncbayes.spaces import shown
 
 # Starting processes takes a second or two, so a run of less than this stays in one.
 WORTH_PROCESSES_SECONDS = 4.0
@@ -102,8 +101,8 @@ def fit(
     folder = RunFolder(path) if path is not None else None
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
     noises = inputs.checked_noises(schedule.noise, model, groups)
-    source = Source(noises, tuple(groups.values()), sizes, entropy)
-    problem, first, target = _problem(model, tuple(groups), source, schedule, prior, engine)
+    source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
+    problem, first, target = _problem(model, source, schedule, prior, engine)
     settings = {
         "model": model_name(model),
         "engine": model_name(problem.engine),
@@ -133,7 +132,6 @@ def fit(
 
 def _problem(
     model: Model,
-    labels: tuple[str, ...],
     source: Source,
     schedule: Schedule,
     prior: Any,
@@ -141,12 +139,12 @@ def _problem(
 ) -> tuple[Problem, NoiseState, Target]:
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
-    draft = Problem(model, labels, source, schedule, prior, _engine(engine))
+    draft = Problem(model, source, schedule, prior, _engine(engine))
     contrasts = draft.target(first).contrasts
     inputs.check_statistics(contrasts, model)
     sizes = {name: len(names) for name, names in model.groups.items()}
     full = blocks(prior, model.groups, sizes, inputs.default_priors(contrasts, model))
-    problem = Problem(model, labels, source, schedule, full, draft.engine)
+    problem = Problem(model, source, schedule, full, draft.engine)
     target = Target(contrasts, full)
     # A prior of the wrong length shows here, before any chain is started.
     full.gaussian(full.draw(target.shape, np.random.default_rng(0)), target.shape)

@@ -6,21 +6,30 @@ import math
 import numbers
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from ncbayes.base import FloatArray, InputError, Model, Noise, Prior, Schedule, Space
+from ncbayes.base import (
+    FloatArray,
+    InputError,
+    Model,
+    Noise,
+    Prior,
+    Schedule,
+    Space,
+    in_group,
+    shown,
+)
 from ncbayes.contrast import Contrast, model_name, statistic_names
 from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
 from ncbayes.priors import Normal
 from ncbayes.progress import Progress
-from ncbayes.spaces import as_points, shown
+from ncbayes.spaces import as_points
 
 Seed = int | np.random.Generator | None
 GIGABYTE = 1e9
@@ -96,22 +105,13 @@ def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
         raise InputError("data is an empty mapping; it must hold at least one group of points")
     groups = {}
     for label, points in data.items():
-        with _in_group(label):
+        with in_group(label):
             groups[str(label)] = as_points(points, model.space, owner)
     if len(groups) < len(data):
         raise InputError(
             "two groups of data have the same label when written as text; labels must differ"
         )
     return groups
-
-
-@contextmanager
-def _in_group(label: object) -> Iterator[None]:
-    """Errors in this block name the group."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"in group {shown(label)}: {error}") from error
 
 
 def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
             return tuple(matched(model.space, points) for points in data.values())
         made = []
         for label, points in data.items():
-            with _in_group(label):
+            with in_group(label):
                 made.append(matched(model.space, points))
         return tuple(made)
     chosen = noise if isinstance(noise, Mapping) else dict.fromkeys(data, noise)

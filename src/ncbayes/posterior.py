@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
-from ncbayes.base import FloatArray, InputError, NoiseState, Segment
+from ncbayes.base import FloatArray, InputError, NoiseState, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import statistic_names
@@ -92,8 +93,8 @@ class Posterior:
         The columns of the interval carry its kind (equal-tailed) and level: ``eti90_low``,
         ``eti90_high``.
         """
-        if not 0 < level < 1:
-            raise InputError(f"level must be between 0 and 1, such as 0.9, got {level}")
+        if not (isinstance(level, int | float | np.number) and 0 < level < 1):
+            raise InputError(f"level must be between 0 and 1, such as 0.9, got {shown(level)}")
         return diagnostics.summary(self.data, level)
 
     def between_set_spread(self) -> pd.DataFrame:
@@ -134,7 +135,7 @@ class Posterior:
                 "code; call fit again with its checkpoint=folder and extend what that returns"
             )
         if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
-            raise InputError(f"draws must be a whole number, 0 or more, got {draws!r}")
+            raise InputError(f"draws must be a whole number, 0 or more, got {shown(draws)}")
         more: tuple[Segment, ...] = ()
         if draws > 0:
             more = self.run.problem.schedule.plan(int(draws), self.run.tune, extends=True)
@@ -142,14 +143,17 @@ class Posterior:
 
     def save(self, path: str | Path) -> None:
         """Write a netCDF file that ``ncbayes.load``, ArviZ and xarray open."""
-        path = Path(path)
-        if not path.parent.is_dir():
+        path = _path(path)
+        if not path.parent.is_dir() or path.is_dir():
             raise InputError(
-                f"can't save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
+                f"can't save to {str(path)!r}: it must be a file in a folder that exists"
             )
         part = path.with_name(f".{path.name}.part")
-        self.data.to_netcdf(part, engine="h5netcdf")
-        part.replace(path)
+        try:
+            self.data.to_netcdf(part, engine="h5netcdf")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
         sizes, attributes = self.data["posterior"].sizes, self.data.attrs
@@ -164,7 +168,8 @@ def load(path: str | Path) -> Posterior:
     """The posterior that ``save`` wrote."""
     import xarray as xr
 
-    if not Path(path).is_file():
+    path = _path(path)
+    if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     try:
         with xr.open_datatree(path, engine="h5netcdf") as file:
@@ -174,6 +179,12 @@ def load(path: str | Path) -> Posterior:
     if "ncbayes_version" not in tree.attrs:
         raise InputError(f"{str(path)!r} was not written by ncbayes")
     return Posterior(tree)
+
+
+def _path(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be the name of a file, got {shown(path)}")
+    return Path(path)
 
 
 def finish(run: Run) -> Posterior:

@@ -17,6 +17,7 @@ from ncbayes.base import (
     Prior,
     Schedule,
     Segment,
+    in_group,
 )
 from ncbayes.contrast import Engine, Target, contrast, model_name
 
@@ -25,6 +26,7 @@ from ncbayes.contrast import Engine, Target, contrast, model_name
 class Source:
     """Noise for every group; ``entropy`` is the run's seed."""
 
+    labels: tuple[str, ...]
     noises: tuple[Noise, ...]
     data: tuple[FloatArray, ...]
     sizes: tuple[int, ...]
@@ -43,10 +45,11 @@ class Source:
         )
 
     def _sets(self, rngs: Sequence[np.random.Generator]) -> tuple[NoiseSet, ...]:
-        return tuple(
-            noise_set(noise, data, size, rng)
-            for noise, data, size, rng in zip(self.noises, self.data, self.sizes, rngs, strict=True)
-        )
+        made = []
+        for g, label in enumerate(self.labels):
+            with in_group(label, len(self.labels)):
+                made.append(noise_set(self.noises[g], self.data[g], self.sizes[g], rngs[g]))
+        return tuple(made)
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,15 @@ class Problem:
     """Everything a chain needs, and nothing that it changes."""
 
     model: Model
-    labels: tuple[str, ...]
     source: Source
     schedule: Schedule
     prior: Prior
     engine: Engine
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The groups' names."""
+        return self.source.labels
 
     @property
     def data(self) -> tuple[FloatArray, ...]:
@@ -73,11 +80,11 @@ class Problem:
 
     def target(self, noise: NoiseState) -> Target:
         """The contrastive posterior against this noise."""
-        contrasts = tuple(
-            contrast(self.model, data, each)
-            for data, each in zip(self.data, noise.sets, strict=True)
-        )
-        return Target(contrasts, self.prior)
+        contrasts = []
+        for label, data, each in zip(self.labels, self.data, noise.sets, strict=True):
+            with in_group(label, len(self.labels)):
+                contrasts.append(contrast(self.model, data, each))
+        return Target(tuple(contrasts), self.prior)
 
     def chain_rng(self, index: int) -> np.random.Generator:
         """The random numbers of chain ``index``, whatever the number of chains."""

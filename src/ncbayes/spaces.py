@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ncbayes.base import BoolArray, FloatArray, InputError, Space
+from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
 
 TWO_PI = 2 * math.pi
 
@@ -203,20 +203,6 @@ def wrapped(angles: FloatArray) -> FloatArray:
     remainder = np.mod(angles, TWO_PI)
     # A tiny negative angle is rounded up to 2 pi itself.
     return np.where(remainder >= TWO_PI, 0.0, remainder)
-
-
-def shown(value: object, most: int = 60) -> str:
-    """What an error message shows of a value: its repr, on one line and cut if long.
-
-    >>> shown([1] * 1000, most=12)
-    '[1, 1, 1,...'
-    """
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if type(value).__repr__ is object.__repr__:
-        return f"an object of class {type(value).__name__}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def no_uniform(space: object) -> str:

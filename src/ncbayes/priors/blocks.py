@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, Prior, State
+from ncbayes.base import FloatArray, InputError, Precision, Prior, State, shown
 from ncbayes.priors.normal import Normal
 
 NORMALIZER = "normalizer"
@@ -93,12 +93,15 @@ def blocks(
     unknown = [name for name in chosen if name not in groups and name != NORMALIZER]
     if unknown:
         allowed = ", ".join(repr(name) for name in [*groups, NORMALIZER])
-        raise InputError(f"prior has an unknown block {unknown[0]!r}; allowed are {allowed}")
-    passed: Mapping[str, object] = chosen or {"theta": prior}
+        raise InputError(f"prior has an unknown block {shown(unknown[0])}; allowed are {allowed}")
+    passed: Mapping[str, object] = chosen
+    if prior is not None and not isinstance(prior, Mapping):
+        passed = {"theta": prior}
     for name, value in passed.items():
-        if value is not None and not isinstance(value, Prior):
+        if isinstance(value, type) or not isinstance(value, Prior):
             raise InputError(
-                f"the prior of {name} must be one such as ncbayes.priors.Normal(1), got {value!r}"
+                f"the prior of {name} must be one such as ncbayes.priors.Normal(1), "
+                f"got {shown(value)}"
             )
     normalizer = Part(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR), total, total + 1)
     if prior is not None and not isinstance(prior, Mapping):

@@ -7,7 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, State
+from ncbayes.base import FloatArray, InputError, Precision, State, shown
+
+
+def numbers(value: object) -> FloatArray:
+    """The value as an array of floats; NaN for what is not a finite number."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+    return np.where(np.isfinite(array), array, np.nan)
+
+
+def is_positive(value: object) -> bool:
+    """Whether the value is a single positive, finite number."""
+    array = numbers(value)
+    return array.ndim == 0 and bool(array > 0)
 
 
 @dataclass(frozen=True)
@@ -18,14 +33,13 @@ class Normal:
     mean: float | Sequence[float] | FloatArray = 0.0
 
     def __post_init__(self) -> None:
-        scale = np.asarray(self.scale, dtype=float)
-        if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
+        if not np.all(numbers(self.scale) > 0):
             raise InputError(
-                f"Normal(scale=...) must be positive and finite, got {self.scale}; to keep a "
-                "statistic near zero use a small scale, to drop it leave it out of the model"
+                f"Normal(scale=...) must be positive and finite, got {shown(self.scale)}; to keep "
+                "a statistic near zero use a small scale, to drop it leave it out of the model"
             )
-        if not np.all(np.isfinite(np.asarray(self.mean, dtype=float))):
-            raise InputError(f"Normal(mean=...) must be finite, got {self.mean}")
+        if np.any(np.isnan(numbers(self.mean))):
+            raise InputError(f"Normal(mean=...) must be finite, got {shown(self.mean)}")
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         return {}
@@ -57,9 +71,10 @@ class HalfCauchyNormal:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.scale) and self.scale > 0):
+        if not is_positive(self.scale):
             raise InputError(
-                f"HalfCauchyNormal(scale=...) must be positive and finite, got {self.scale}"
+                "HalfCauchyNormal(scale=...) must be one positive and finite number, "
+                f"got {shown(self.scale)}"
             )
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:

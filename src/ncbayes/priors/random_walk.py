@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, State
+from ncbayes.base import FloatArray, InputError, Precision, State, shown
+from ncbayes.priors.normal import is_positive
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,11 @@ class RandomWalk:
     def __post_init__(self) -> None:
         for name in ("shape", "rate"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"RandomWalk({name}=...) must be positive and finite, got {value}")
+            if not is_positive(value):
+                raise InputError(
+                    f"RandomWalk({name}=...) must be one positive and finite number, "
+                    f"got {shown(value)}"
+                )
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         return {"variance": self.rate / rng.standard_gamma(self.shape, 1)}
