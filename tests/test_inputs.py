@@ -174,7 +174,7 @@ DATA = {
     ),
     "zero for Gamma": (
         lambda: fit(models.Gamma(), [1.0, 0.0, 3.0, 2.0]),
-        r"log_base of Gamma\(\) is inf at row 1 of the data \(\[0.0\]\); it must be finite: move",
+        r"the statistic 'log\(x\)' of Gamma\(\) is -inf at row 1 of the data \(\[0.0\]\); it must",
     ),
     "zero for log x": (
         lambda: fit(Family({"log x": log}), [1.0, 0.0, 3.0], noise=noise.Gamma(1.0, 1.0)),

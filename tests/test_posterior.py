@@ -180,29 +180,35 @@ def test_summary_names_groups_where_there_are_several(grouped):
     ]
 
 
-def test_pooled_sets_are_judged_one_by_one(grouped):
+def test_pooled_sets_are_judged_without_their_means(grouped):
     sets = grouped.data["sample_stats"]["noise_set"].values[0]
     assert np.bincount(sets).tolist() == [14, 13, 13]
-    parts = [grouped.log_z.values[:, sets == k, 1] for k in range(3)]
+    values = grouped.log_z.values[:, :, 1]
+    means = np.array([values[:, sets == k].mean() for k in range(3)])
+    centred = values - means[sets]
     row = grouped.summary().loc["log_z[2]"]
-    assert row["ess_bulk"] == pytest.approx(sum(array_stats.ess(part, **AXES) for part in parts))
-    assert row["r_hat"] == pytest.approx(max(array_stats.rhat(part, **AXES) for part in parts))
+    assert row["ess_bulk"] == pytest.approx(array_stats.ess(centred, **AXES))
+    assert row["r_hat"] == pytest.approx(array_stats.rhat(centred, **AXES))
+    within = np.sum(centred**2) / (centred.size - 3) / row["ess_bulk"]
+    assert row["mcse_mean"] == pytest.approx(np.sqrt(within + means.var(ddof=1) / 3))
 
 
-def test_convergence_of_sets_far_apart_is_that_of_the_sets(seed):
+def test_sets_far_apart_are_not_taken_for_bad_mixing(seed):
     sets = np.repeat([0, 1], 500)
-    values = np.random.default_rng(seed).normal(size=(4, 1000)) + 10 * sets
-    bulk, tails, r_hat = diagnostics.convergence(values, sets, 0.05)
-    halves = values[:, :500], values[:, 500:]
-    tail = {"method": "tail", "prob": (0.05, 0.95), **AXES}
-    assert bulk == pytest.approx(sum(array_stats.ess(half, **AXES) for half in halves))
-    assert tails == pytest.approx(sum(array_stats.ess(half, **tail) for half in halves))
-    assert r_hat == pytest.approx(max(array_stats.rhat(half, **AXES) for half in halves))
-    assert bulk > 2000
+    normal = np.random.default_rng(seed).normal(size=(4, 1000))
+    bulk, tails, r_hat = diagnostics.convergence(normal + 10 * sets, sets)
+    assert min(bulk, tails) > 2000
     assert r_hat < 1.01
-    as_one, _, r_hat_as_one = diagnostics.convergence(values, np.zeros(1000, int))
+    as_one, _, r_hat_as_one = diagnostics.convergence(normal + 10 * sets, np.zeros(1000, int))
     assert as_one < 100
     assert r_hat_as_one > 1.01
+
+
+def test_chains_that_disagree_on_every_set_are_seen(seed):
+    sets = np.repeat([0, 1], 500)
+    values = np.random.default_rng(seed).normal(size=(4, 1000)) + 10 * sets
+    values[0] += 1
+    assert diagnostics.convergence(values, sets)[2] > 1.01
 
 
 @pytest.mark.parametrize("values", [np.ones((2, 100)), np.arange(6.0).reshape(2, 3)])
@@ -284,9 +290,16 @@ def test_saving_replaces_the_whole_file(static, grouped, tmp_path):
 
 def test_saving_needs_a_folder(static, tmp_path):
     with pytest.raises(
-        ncb.InputError, match=r"can't save to .*: the folder .*gone' does not exist"
+        ncb.InputError, match=r"can't save to .*: it must be a file in a folder that exists"
     ):
         static.save(tmp_path / "gone" / "fit.nc")
+    with pytest.raises(ncb.InputError, match="must be a file"):
+        static.save(tmp_path)
+    with pytest.raises(ncb.InputError, match="path must be the name of a file, got 3"):
+        static.save(3)
+    with pytest.raises(ncb.InputError, match="path must be the name of a file, got 3"):
+        ncb.load(3)
+    assert not list(tmp_path.iterdir())
 
 
 def test_loading_what_is_not_ours(tmp_path):

@@ -1,5 +1,10 @@
 """Bayesian inference for models whose normalizing constant nobody can compute."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 __version__ = "0.1.0"
 
 from ncbayes import engines, models, noise, priors, spaces
@@ -17,6 +22,15 @@ __all__ = [
     "load",
     "models",
     "noise",
+    "plots",
     "priors",
     "spaces",
+    "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``plots`` and ``testing`` are imported when they are first used: not every fit needs them."""
+    if name in {"plots", "testing"}:
+        return importlib.import_module(f"ncbayes.{name}")
+    raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")

@@ -80,7 +80,7 @@ def summary(tree: xr.DataTree, level: float) -> pd.DataFrame:
             "median": median,
             names[0]: low,
             names[1]: high,
-            "mcse_mean": sd / np.sqrt(bulk),
+            "mcse_mean": monte_carlo_error(values, sets, bulk),
             "ess_bulk": bulk,
             "ess_tail": tails,
             "r_hat": r_hat,
@@ -94,29 +94,50 @@ def noise_sets(tree: xr.DataTree) -> NDArray[Any]:
     return np.asarray(sets[0])
 
 
+def within_sets(values: NDArray[Any], sets: NDArray[Any]) -> NDArray[Any]:
+    """(chain, draw) values less the mean of their noise set over all chains."""
+    centred = np.array(values)
+    for which in np.unique(sets):
+        centred[:, sets == which] -= values[:, sets == which].mean()
+    return centred
+
+
 def convergence(
     values: NDArray[Any], sets: NDArray[Any], tail: float = 0.05
 ) -> tuple[float, float, float]:
     """Bulk and tail ESS and R-hat of (chain, draw) values.
 
-    A chain that visits several noise sets has several targets: each set is judged by itself,
-    then effective draws are added and the worst R-hat counts.
+    A chain that visits several noise sets has several targets: their means are taken out, so that
+    the wandering between sets, which all chains share, is not mistaken for bad mixing.
     """
     from arviz_stats.base import array_stats as untyped
 
     array_stats: Any = untyped
-
-    bulk, tails, worst = 0.0, 0.0, -np.inf
+    if values.shape[1] < 4 or np.ptp(values) == 0:
+        # ArviZ needs four draws, and a constant has neither ESS nor R-hat.
+        return float("nan"), float("nan"), float("nan")
+    if len(np.unique(sets)) > 1:
+        values = within_sets(values, sets)
     axes = {"chain_axis": 0, "draw_axis": 1}
-    for which in np.unique(sets):
-        part = values[:, sets == which]
-        if part.shape[1] < 4 or np.ptp(part) == 0:
-            # ArviZ needs four draws, and a constant has neither ESS nor R-hat.
-            return float("nan"), float("nan"), float("nan")
-        bulk += float(array_stats.ess(part, **axes))
-        tails += float(array_stats.ess(part, method="tail", prob=(tail, 1 - tail), **axes))
-        worst = max(worst, float(array_stats.rhat(part, **axes)))
-    return bulk, tails, worst
+    return (
+        float(array_stats.ess(values, **axes)),
+        float(array_stats.ess(values, method="tail", prob=(tail, 1 - tail), **axes)),
+        float(array_stats.rhat(values, **axes)),
+    )
+
+
+def monte_carlo_error(values: NDArray[Any], sets: NDArray[Any], effective: float) -> float:
+    """Standard error of the mean: of finitely many draws and, if there are several, of noise sets.
+
+    ``sqrt(within^2 / effective + between^2 / sets)``
+    """
+    labels = np.unique(sets)
+    within = within_sets(values, sets)
+    variance = float(np.sum(within**2)) / max(values.size - len(labels), 1) / effective
+    if len(labels) > 1:
+        means = [values[:, sets == label].mean() for label in labels]
+        variance += float(np.var(means, ddof=1)) / len(labels)
+    return float(np.sqrt(variance))
 
 
 def warning_lines(tree: xr.DataTree) -> list[str]:

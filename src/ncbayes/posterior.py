@@ -127,7 +127,8 @@ class Posterior:
     def extend(self, draws: int) -> Posterior:
         """Go on for ``draws`` more draws a chain; the result is that of one longer fit.
 
-        ``draws=0`` finishes an interrupted fit.
+        With ``Pooled`` noise the chains visit every set once more. ``draws=0`` finishes an
+        interrupted fit.
         """
         if self.run is None:
             raise InputError(

@@ -1,0 +1,43 @@
+"""The acceptance studies, in small; studies/ has them in full and docs/measurements.md the numbers."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+STUDIES = Path(__file__).parents[1] / "studies"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["nu = 1, Fixed", "nu = 5, Fixed"])
+def test_intervals_cover_the_truth_as_often_as_they_say(cell, seed):
+    study, count = load("coverage"), 80
+    found = np.array([study.replication(cell, 1000 * seed + k) for k in range(count)])
+    covered = found[:, 0, :2].mean(axis=0)
+    # 4.9 binomial standard errors: a false alarm in a million.
+    assert np.all(np.abs(covered - 0.9) < 4.9 * np.sqrt(0.09 / count)), covered
+    # The broken twin: intervals of half the width, as from counting the data twice and more.
+    middle, half = found[:, 2, :2], found[:, 1, :2] / 4
+    narrow = (np.abs(middle - study.TRUTH) < half).mean(axis=0)
+    assert np.any(np.abs(narrow - 0.9) > 4.9 * np.sqrt(0.09 / count)), narrow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["VonMises", "Gaussian"])
+def test_the_posterior_agrees_with_quadrature(name, seed):
+    """Within a tenth of a posterior sd and 5 % of it, allowing for the Monte Carlo error."""
+    found = load("exact_agreement").agreement(name, sets=16, draws=2000, cores=1, seed=seed)
+    assert np.all(np.abs(found["difference"]) < 0.1 + 4.9 * found["error"]), found
+    # 8000 draws of which a twelfth are effective leave 3 % of error in a standard deviation.
+    assert np.all(np.abs(found["ratio"] - 1) < 0.05 + 4.9 * 0.03), found
+    assert abs(found["log_z"][0]) < 4.9
+    # The broken twin: the posterior of half the data is wider by sqrt(2).
+    assert np.any(np.abs(np.sqrt(2) * found["ratio"] - 1) > 0.05 + 4.9 * 0.03)
