@@ -5,7 +5,7 @@
 Von Mises, n = 200. The paper's theorem says that the posterior covariance of theta given one noise
 set equals the sampling covariance of the estimator, noise draw included, so fixed noise should
 cover at the nominal level for every noise ratio. It promises nothing for log Z, and pooling noise
-sets makes the intervals wider than they need to be. Replication r uses seed r, whatever their number.
+sets makes the intervals wider than they need to be. Replication r uses seed r, for any number.
 """
 
 from __future__ import annotations

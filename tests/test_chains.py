@@ -292,7 +292,13 @@ def test_progress_events_reach_a_function(monkeypatch):
     run(progress=events.append)
     assert {event.chain for event in events} == {0, 1, 2}
     assert events[-1].sweep == events[-1].sweeps == 50
-    assert events[-1].rate > 0
+    assert events[-1].seconds > 0
+
+
+def test_the_rate_of_a_chain_is_that_of_its_own_time():
+    clock = progress.Clock()
+    seen = [(0, 0.0), (0, 5.0), (100, 6.0), (300, 7.0), (700, 9.0), (700, 20.0)]
+    assert [clock.rate(*each) for each in seen] == [0, 0, 0, 200, 200, 200]
 
 
 def test_a_failing_progress_function_does_not_cost_the_run(monkeypatch):

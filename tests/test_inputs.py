@@ -289,6 +289,19 @@ PRIOR = {
         lambda: fit(prior="normal"),
         r"the prior of theta must be one such as ncbayes.priors.Normal\(1\), got 'normal'",
     ),
+    "a class": (
+        lambda: fit(prior=priors.Normal),
+        "the prior of theta must .*, got the class Normal",
+    ),
+    "None for a block": (
+        lambda: fit(prior={"linear": None}),
+        "prior of linear must be .* got None",
+    ),
+    "text for a scale": (lambda: fit(prior=priors.Normal("a")), "must be positive .* got 'a'"),
+    "scales for one": (
+        lambda: fit(prior=priors.HalfCauchyNormal([1.0, 2.0])),
+        r"must be one positive and finite number, got \[1.0, 2.0\]",
+    ),
     "number for a block": (lambda: fit(prior={"linear": 1.0}), "the prior of linear must be one"),
     **{
         f"scale {value}": (
@@ -440,6 +453,18 @@ def test_what_is_wrong_is_said_in_one_sentence(call, message):
     with pytest.raises(ncb.InputError, match=message) as raised:
         call()
     assert_is_one_sentence(raised.value)
+
+
+@pytest.mark.parametrize("name", ["README", "run.json"])
+def test_checkpoints_do_not_take_a_folder_with_other_files(tmp_path, name):
+    (tmp_path / name).write_text("[1, 2]")
+    with pytest.raises(ncb.InputError, match="is in use for something else"):
+        fit(checkpoint=tmp_path)
+
+
+def test_a_kill_during_the_first_write_does_not_spoil_the_folder(tmp_path):
+    (tmp_path / ".writing-abc").write_text("{")
+    assert fit(checkpoint=tmp_path).complete
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

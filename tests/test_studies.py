@@ -1,4 +1,4 @@
-"""The acceptance studies, in small; studies/ has them in full and docs/measurements.md the numbers."""
+"""The acceptance studies, in small; studies/ has them whole, docs/measurements.md the numbers."""
 
 import importlib.util
 from pathlib import Path

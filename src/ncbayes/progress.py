@@ -29,11 +29,9 @@ class ProgressEvent:
     sweep: int
     sweeps: int
     seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Sweeps a second since this call began."""
-        return self.sweep / self.seconds if self.seconds > 0 else 0.0
+    """Since the call began."""
+    rate: float
+    """Sweeps a second of this chain while it ran; not counting what a checkpoint held."""
 
 
 class Board:
@@ -100,15 +98,37 @@ def watched(chains: int, sweeps: int, progress: Progress) -> Iterator[Board]:
 
 def _watch(board: Board, chains: int, sweeps: int, display: Display, done: threading.Event) -> None:
     began = time.monotonic()
+    clocks = [Clock() for _ in range(chains)]
 
     def events() -> list[ProgressEvent]:
         seconds = time.monotonic() - began
-        return [ProgressEvent(i, board.sweeps(i), sweeps, seconds) for i in range(chains)]
+        done = [board.sweeps(i) for i in range(chains)]
+        return [
+            ProgressEvent(i, sweep, sweeps, seconds, clock.rate(sweep, seconds))
+            for i, (sweep, clock) in enumerate(zip(done, clocks, strict=True))
+        ]
 
     while not done.wait(POLL_SECONDS):
         display.show(events())
     display.show(events())
     display.close()
+
+
+class Clock:
+    """The rate of one chain, from the moment it was first and last seen to move."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+        self._last = (0, 0.0)
+
+    def rate(self, sweep: int, seconds: float) -> float:
+        """Sweeps a second so far, given how far the chain is now."""
+        if sweep > self._last[0]:
+            self._last = (sweep, seconds)
+            self._first = self._first or self._last
+        if self._first is None or self._first == self._last:
+            return 0.0
+        return (self._last[0] - self._first[0]) / (self._last[1] - self._first[1])
 
 
 def _is_terminal() -> bool:
@@ -160,12 +180,10 @@ class Lines:
         self._next = events[0].seconds + LINE_SECONDS
         done = sum(event.sweep for event in events)
         total = sum(event.sweeps for event in events)
-        rate = done / events[0].seconds
-        left = (total - done) / rate if rate else float("inf")
+        rate = sum(event.rate for event in events if event.sweep < event.sweeps)
+        left = f"{(total - done) / rate:.0f} s left" if rate else "time left unknown"
         each = " ".join(f"{event.sweep}/{event.sweeps}" for event in events)
-        print(
-            f"ncbayes: sweeps {each}, {rate:.0f}/s, {left:.0f} s left", file=sys.stderr, flush=True
-        )
+        print(f"ncbayes: sweeps {each}, {rate:.0f}/s, {left}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass
