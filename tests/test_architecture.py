@@ -23,7 +23,7 @@ ALLOWED = {
     "problem": {"base", "contrast"},
     "checkpoints": {"base"},
     "progress": set(),
-    "chains": {"base", "checkpoints", "problem", "progress"},
+    "chains": {"base", "checkpoints", "problem", "progress", "threads"},
     "diagnostics": {"base"},
     "posterior": {
         "base",
@@ -33,8 +33,13 @@ ALLOWED = {
         "diagnostics",
         "problem",
         "progress",
+        "resources",
     },
     "inputs": {"base", "contrast", "noise", "priors", "progress", "spaces"},
+    "threads": set(),
+    "resources": {"base", "contrast", "linalg"},
+    "conditioning": {"base", "contrast", "priors"},
+    "fingerprints": {"base", "contrast", "problem"},
     "testing": {"base", "contrast", "linalg", "noise", "priors"},
     "plots": {"base", "contrast", "diagnostics", "posterior"},
 }

@@ -216,8 +216,8 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
 def test_a_checkpoint_of_another_layout_is_refused(tmp_path):
     run(checkpoint=tmp_path / "run")
     path = tmp_path / "run" / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "layout": 1}))
-    with pytest.raises(ncb.InputError, match=r"layout \(was 1, now 2\)"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "layout": 0}))
+    with pytest.raises(ncb.InputError, match=r"layout \(was 0, now 1\)"):
         run(checkpoint=tmp_path / "run")
 
 
@@ -279,7 +279,7 @@ def test_fits_run_outside_the_main_thread():
 )
 def test_the_longest_rectangle(lengths, kept):
     done = [
-        Chain(k, checkpoints.ChainState(0, length, None, None, {}), {}, 10)
+        Chain(k, checkpoints.ChainState(0, length, None, None, {}, ()), {}, 10)
         for k, length in enumerate(lengths)
     ]
     chosen, count = longest_rectangle(done)

@@ -6,8 +6,18 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ncbayes.base import InputError, Space
-from ncbayes.spaces import TWO_PI, Binary, Box, Orthant, Reals, Torus, as_points, wrapped
+from ncbayes.base import InputError, Space, shown
+from ncbayes.spaces import (
+    TWO_PI,
+    Binary,
+    Box,
+    Orthant,
+    Reals,
+    Torus,
+    as_points,
+    column_count,
+    wrapped,
+)
 
 SEED = int(os.environ.get("NCBAYES_TEST_SEED", "1"))
 SPACES = [Torus(2), Box((0.0, -1.0), (2.0, 1.0)), Reals(2), Orthant(2), Binary(2)]
@@ -66,7 +76,10 @@ def test_no_uniform_distribution_on_unbounded_spaces(space):
 @pytest.mark.parametrize("space", [Torus, Reals, Orthant, Binary])
 @pytest.mark.parametrize("dimension", [0, -1, 1.5, True, "two"])
 def test_dimensions_are_whole_and_positive(space, dimension):
-    with pytest.raises(InputError, match=rf"{space.__name__}\(dimension\) needs a whole number"):
+    with pytest.raises(
+        InputError,
+        match=rf"{space.__name__}\(dimension\) needs a whole number of .* got {dimension!r}",
+    ):
         space(dimension)
 
 
@@ -79,11 +92,37 @@ def test_boxes_refuse_bounds_in_the_wrong_order_or_number():
         Box(0, (1, 2))
 
 
+@pytest.mark.parametrize(
+    "value", ["a", "1", None, True, [], [1.0, "a"], [[1], [1, 2]], 1j, 10**400]
+)
+def test_bounds_of_boxes_are_numbers(value):
+    with pytest.raises(
+        InputError,
+        match=r"^Box\(low=...\) must be a number or an array of numbers, such as .*, got ",
+    ) as raised:
+        Box(value, 1)
+    assert str(raised.value).endswith(f"got {shown(value)}")
+    with pytest.raises(InputError, match=r"^Box\(high=...\) must be a number or an array of"):
+        Box(0, value)
+
+
+def test_bounds_of_boxes_may_be_any_numbers():
+    assert Box(np.float32(0), 10**30).log_volume == pytest.approx(30 * math.log(10))
+    assert Box([0, -(10**30)], [10**30, 0]).dimension == 2
+
+
 def test_boxes_compare_by_their_bounds():
     assert Box((0, 0), (1, 1)) == Box(np.zeros(2), np.ones(2))
     assert hash(Box((0, 0), (1, 1))) == hash(Box(np.zeros(2), np.ones(2)))
     assert Box(0, 1) != Box(0, 2)
     assert Box(0, 1) != "Box"
+
+
+def test_only_canonical_angles_are_on_the_torus():
+    last = np.nextafter(TWO_PI, 0)
+    angles = np.array([[0.0, last], [0.0, TWO_PI], [-1e-20, 0.0], [7.0, 0.0], [math.inf, 0.0]])
+    assert Torus(2).contains(angles).tolist() == [True, False, False, False, False]
+    assert Torus(2).contains(wrapped(angles[:4])).all()
 
 
 def test_torus_wraps_into_one_turn():
@@ -213,3 +252,17 @@ def test_the_minimum_of_rows_can_be_set():
     assert as_points([[1, 2]], Reals(2), "m", minimum=1).shape == (1, 2)
     with pytest.raises(InputError, match="at least 5 rows, one for each observation, got 3"):
         as_points(TABLE, Reals(2), "m", minimum=5)
+
+
+@pytest.mark.parametrize(
+    ("data", "columns"),
+    [
+        ([1, 2, 3], 1),
+        (np.zeros((4, 2)), 2),
+        (pd.DataFrame(TABLE), 2),
+        (np.zeros((0, 0)), 1),
+        (3, 1),
+    ],
+)
+def test_columns_are_counted_as_they_are_read(data, columns):
+    assert column_count(data) == columns

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import Draw, Segment
+from ncbayes.base import Draw, InputError, Segment
 from ncbayes.checkpoints import Arrays, ChainFolder, ChainState, RunFolder
 from ncbayes.problem import Problem
 from ncbayes.progress import Board, Progress, watched
+from ncbayes.threads import single_threaded
 
 # A crash costs at most this much work, and a save of a few ms then costs far less than 1 %.
 SAVE_SECONDS = 30.0
@@ -100,28 +101,53 @@ def run(
 
 
 def _in_processes(jobs: list[Job], cores: int, board: Board) -> list[Chain | None]:
+    from pickle import PicklingError
+
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    done: list[Chain | None] = []
     try:
-        chains: list[Chain | None] = Parallel(n_jobs=min(cores, len(jobs)), max_nbytes=None)(
-            delayed(run_chain)(job) for job in jobs
-        )
+        with _interrupts_kept_from_children():
+            parallel = Parallel(
+                n_jobs=min(cores, len(jobs)), max_nbytes=None, return_as="generator"
+            )
+            results = parallel(delayed(run_chain)(job) for job in jobs)
+        done.extend(results)
     except BrokenProcessPool as error:
-        if board.stopped:
-            raise KeyboardInterrupt from error
-        raise RuntimeError(
-            "the process of a chain was killed, most often because memory ran out; use fewer "
-            "cores, and checkpoint=folder to resume instead of starting over"
+        if not board.stopped:
+            raise RuntimeError(
+                "the process of a chain was killed, most often because memory ran out; use fewer "
+                "cores, and checkpoint=folder to resume instead of starting over"
+            ) from error
+    except PicklingError as error:
+        raise InputError(
+            "model, noise, prior or engine can't be sent to another process (it holds a lock, an "
+            "open file or the like); use cores=1"
         ) from error
-    return chains
+    return done
+
+
+@contextmanager
+def _interrupts_kept_from_children() -> Iterator[None]:
+    """Processes started in this block never see Ctrl-C, which is the parent's to act on.
+
+    They inherit the blocked signal, also while they are still importing; the parent gets a
+    Ctrl-C of that time when the block ends.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_chain(job: Job) -> Chain | None:
     """Run one chain to the end of its plan, or until asked to stop; None if it never began."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1), _deaf_to_interrupts(job):
+    with single_threaded(), _deaf_to_interrupts(job):
         return _run_chain(job)
 
 
@@ -141,7 +167,7 @@ def _run_chain(job: Job) -> Chain | None:
     target = job.problem.target(noise)
 
     def now() -> ChainState:
-        return ChainState(sweep, kept, draw, noise, rng.bit_generator.state)
+        return ChainState(sweep, kept, draw, noise, rng.bit_generator.state, job.plan)
 
     clock = time.monotonic()
     for segment, keep in islice(_sweeps(job.plan), sweep, None):
@@ -174,28 +200,38 @@ def _begin(job: Job, rng: np.random.Generator) -> tuple[ChainState, Arrays, tupl
     """Where the chain stands: in the checkpoint, in memory, or at the very start."""
     stored = job.folder.load(job.problem.source.fixed) if job.folder is not None else None
     if stored is not None:
+        _check_plan(stored[0], job)
         return stored
     if job.before is not None:
         return job.before.state, job.before.draws, (0,)
     noise = job.problem.renew(None, job.plan[0], rng)
     draw = job.problem.engine.start(job.problem.target(noise), rng)
-    return ChainState(0, 0, draw, noise, rng.bit_generator.state), {}, (0,)
+    return ChainState(0, 0, draw, noise, rng.bit_generator.state, job.plan), {}, (0,)
+
+
+def _check_plan(state: ChainState, job: Job) -> None:
+    """Refuse a state that was reached by another plan, as when a fit is extended differently."""
+    pairs = zip(_sweeps(state.plan), _sweeps(job.plan), strict=False)
+    if any(
+        (old.noise_set, old_kept) != (new.noise_set, new_kept)
+        for (old, old_kept), (new, new_kept) in islice(pairs, state.sweep)
+    ):
+        raise InputError(
+            f"the checkpoint {str(job.folder and job.folder.path)!r} was extended by another "
+            "number of draws; extend by the same number, or fit in another folder"
+        )
 
 
 def _orphaned(job: Job) -> bool:
     """Whether the parent is gone; on another machine of a cluster that can't be known."""
-    if platform.node() != job.host:
-        return False
-    try:
-        os.kill(job.parent, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass  # alive, and another user's
-    return False
+    import psutil
+
+    here = platform.node() == job.host and os.getpid() != job.parent
+    return here and not psutil.pid_exists(job.parent)
 
 
 def _sweeps(plan: tuple[Segment, ...]) -> Iterator[tuple[Segment, bool]]:
+    """For every sweep, its segment and whether it is kept."""
     for segment in plan:
         for k in range(segment.tune + segment.draws):
             yield segment, k >= segment.tune

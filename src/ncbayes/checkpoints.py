@@ -2,7 +2,7 @@
 
 A folder holds ``run.json`` (what the run is) and for each chain ``state.npz`` and the draws so far
 in files named by the draws they hold. A chain is a function of its seed, so a file's name
-determines its content, and two processes that write the same file write the same bytes: a kill
+determines its draws, and two processes that write the same file write the same draws: a kill
 at any moment, even with an orphaned process still writing, leaves the folder sound.
 """
 
@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import Draw, FloatArray, InputError, NoiseSet, NoiseState
+from ncbayes.base import Draw, FloatArray, InputError, NoiseSet, NoiseState, Segment
 
-# 2: the layout below. A folder of another layout is refused rather than misread.
-LAYOUT = 2
+# The layout below. A folder of another layout is refused rather than misread.
+LAYOUT = 1
 UNFINISHED = ".writing-"
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,6 +38,7 @@ class ChainState:
     draw: Draw
     noise: NoiseState
     rng: Mapping[str, Any]
+    plan: tuple[Segment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ class ChainFolder:
         path = self.path / "state.npz"
         if not path.exists():
             return None
-        with np.load(path, allow_pickle=False) as file:
-            record = dict(file)
+        record = _read(path)
         saved = tuple(int(each) for each in record.pop("saved"))
         chunks = [_read(self._chunk(*pair)) for pair in pairwise(saved)]
         draws = {
@@ -99,7 +100,7 @@ class RunFolder:
             if all(each.name.startswith(UNFINISHED) for each in self.path.iterdir()):
                 return None
             record = _json(self.path / "run.json")
-            if "layout" in record:
+            if {"layout", "seed"} <= record.keys():
                 return record
         raise InputError(
             f"checkpoint={str(self.path)!r} is in use for something else; "
@@ -110,6 +111,8 @@ class RunFolder:
         """Make the folder this run's, or refuse, naming what differs from the run it holds."""
         stored = self.stored()
         record = {"layout": LAYOUT, **identity}
+        for left in self.path.rglob(f"{UNFINISHED}*"):
+            left.unlink(missing_ok=True)  # by a kill; a run has one process that starts it
         if stored is None:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -151,6 +154,7 @@ def _pack(state: ChainState) -> dict[str, Any]:
         "kept": state.kept,
         "coef": state.draw.coef,
         "rng": json.dumps(state.rng),
+        "plan": np.array([astuple(segment) for segment in state.plan]).reshape(-1, 3),
         "noise": state.noise.index,
         "noise_sets": len(state.noise.sets),
     }
@@ -175,6 +179,7 @@ def _unpack(record: Mapping[str, NDArray[Any]], fixed: Callable[[int], NoiseStat
         draw=Draw(record["coef"], scales),
         noise=noise,
         rng=json.loads(str(record["rng"])),
+        plan=tuple(Segment(*map(int, row)) for row in record["plan"]),
     )
 
 
@@ -189,19 +194,24 @@ def _noise_sets(record: Mapping[str, NDArray[Any]]) -> tuple[NoiseSet, ...]:
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as file:
-        return dict(file)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, BadZipFile) as error:
+        raise InputError(
+            f"the checkpoint's file {str(path)!r} is missing or damaged; name a new folder"
+        ) from error
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """The file appears whole or not at all, also after a power cut."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
+    """The file appears whole or not at all."""
+    name = path.with_name(f"{UNFINISHED}{path.name}-{os.getpid()}-{threading.get_ident()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise

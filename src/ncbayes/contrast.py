@@ -75,8 +75,13 @@ def statistic_names(model: Model) -> list[str]:
     return [name for names in model.groups.values() for name in names]
 
 
-def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
+def contrast(
+    model: Model, data: FloatArray, noise: NoiseSet, center: FloatArray | None = None
+) -> Contrast:
     """The contrast of data with noise under a model.
+
+    With a ``center``, the design holds ``statistics - center``, and its last coefficient is
+    ``c + theta . center``: the same model, in coordinates where data far from zero do no harm.
 
     Noise points where the model has no mass are noise with certainty, whatever coef is: they
     add log 1 = 0 to the log likelihood, so their rows are left out, while m still counts them.
@@ -89,8 +94,9 @@ def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
             "noise and data cannot be compared; choose noise on the space of the model"
         )
     points = np.concatenate([data, noise.points[inside]])
+    points.setflags(write=False)  # a model that writes into its points fails, and not silently
     log_noise = np.concatenate([noise.log_density_at_data, noise.log_density[inside]])
-    design = _design(model, points, len(data))
+    design = _design(model, points, len(data), center)
     log_base = np.asarray(model.log_base(points), dtype=float)
     if log_base.shape != (len(points),):
         raise InputError(
@@ -106,7 +112,7 @@ def contrast(model: Model, data: FloatArray, noise: NoiseSet) -> Contrast:
     return Contrast(design, offset, is_data)
 
 
-def _design(model: Model, points: FloatArray, rows: int) -> Design:
+def _design(model: Model, points: FloatArray, rows: int, center: FloatArray | None) -> Design:
     structured = getattr(model, "design", None)
     if structured is not None:
         design: Design = structured(points)
@@ -121,7 +127,7 @@ def _design(model: Model, points: FloatArray, rows: int) -> Design:
     if not np.isfinite(statistics).all():
         column = int(np.flatnonzero(~np.isfinite(statistics).all(axis=0))[0])
         _finite(statistics[:, column], f"the statistic {names[column]!r}", points, rows, model)
-    return with_intercept(Dense(statistics))
+    return with_intercept(Dense(statistics if center is None else statistics - center))
 
 
 def _finite(

@@ -69,12 +69,13 @@ def summary(tree: xr.DataTree, level: float) -> pd.DataFrame:
     percent = f"{100 * level:g}"
     names = [f"eti{percent}_low", f"eti{percent}_high"]
     sets = noise_sets(tree)
-    rows = {}
+    rows, index = [], []
     for name, values in quantities(tree):
+        index.append(name)
         low, median, high = np.quantile(values, [tail, 0.5, 1 - tail])
         bulk, tails, r_hat = convergence(values, sets, tail)
         sd = float(np.std(values, ddof=1)) if values.size > 1 else np.nan
-        rows[name] = {
+        row = {
             "mean": float(np.mean(values)),
             "sd": sd,
             "median": median,
@@ -85,7 +86,8 @@ def summary(tree: xr.DataTree, level: float) -> pd.DataFrame:
             "ess_tail": tails,
             "r_hat": r_hat,
         }
-    return pd.DataFrame.from_dict(rows, orient="index")
+        rows.append(row)
+    return pd.DataFrame(rows, index=index)
 
 
 def noise_sets(tree: xr.DataTree) -> NDArray[Any]:

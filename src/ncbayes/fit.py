@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ncbayes import engines, inputs
-from ncbayes.base import FloatArray, InputError, Model, Noise, NoiseState, Prior, Schedule, shown
+from ncbayes.base import InputError, Model, Noise, NoiseState, Prior, Schedule, shown
 from ncbayes.checkpoints import RunFolder
-from ncbayes.contrast import Engine, Target, model_name
+from ncbayes.conditioning import check_statistics, data_mean, default_prior
+from ncbayes.contrast import Engine, Target, model_name, statistic_names
 from ncbayes.engines import Gibbs
-from ncbayes.linalg import gaussian
+from ncbayes.fingerprints import identity
 from ncbayes.posterior import Posterior, Run, finish
-from ncbayes.priors.blocks import blocks
+from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
-
-# Starting processes takes a second or two, so a run of less than this stays in one.
-WORTH_PROCESSES_SECONDS = 4.0
-# A Polya-Gamma draw and the elementwise work for one pooled point.
-SECONDS_A_POINT = 2.5e-7
+from ncbayes.resources import Size, affordable_processes
+from ncbayes.threads import single_threaded
 
 
 def fit(
@@ -57,8 +54,8 @@ def fit(
         (``noise.Fixed``, ``Fresh``, ``Pooled``). None: fixed noise matched to the data.
     prior
         A prior of theta, or a mapping from blocks of statistics (the keys of ``model.groups``, and
-        "normalizer") to priors. What is left out gets ``Normal(10 / sd of the statistic)``, and
-        the normalizer N(0, 1000).
+        "normalizer") to priors. What is left out gets a weak prior on the data's own scale,
+        ``theta ~ N(0, 100 Cov(statistics)^-1)``, and the normalizer N(0, 1000).
     noise_ratio
         Noise points for each data point; more noise, narrower posteriors, slower sweeps.
     engine
@@ -76,79 +73,80 @@ def fit(
         None: bars on a terminal, a line every ten seconds elsewhere; False: silence; or a
         function that is called with a ``ProgressEvent``.
     """
-    counts = {
-        "draws": inputs.checked_count("draws", draws, 1),
-        "tune": inputs.checked_count("tune", tune, 0),
-        "chains": inputs.checked_count("chains", chains, 1),
-    }
+    inputs.checked_count("chains", chains, 1)
+    inputs.checked_count("tune", tune, 0)
     if cores is not None:
         inputs.checked_count("cores", cores, 1)
     model = inputs.checked_model(model)
     groups = inputs.checked_data(model, data)
     sizes = inputs.checked_sizes(noise_ratio, groups)
     schedule = inputs.checked_schedule(noise)
-    plan = schedule.plan(counts["draws"], counts["tune"])
-    each, together = inputs.needed_bytes(model, groups, sizes, counts["draws"], counts["chains"])
-    processes = inputs.affordable_processes(
-        each,
-        together,
-        min(counts["chains"], cores or os.cpu_count() or 1),
-        inputs.available_bytes(),
-        fixed=cores is not None,
-    )
+    plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
+    rows = tuple(len(points) + m for points, m in zip(groups.values(), sizes, strict=True))
+    structured = hasattr(model, "design")
+    size = Size(rows, len(statistic_names(model)), model.space.dimension, structured)
+    affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
-    noises = inputs.checked_noises(schedule.noise, model, groups)
-    source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
-    problem, first, target = _problem(model, source, schedule, prior, engine)
-    settings = {
-        "model": model_name(model),
-        "engine": model_name(problem.engine),
-        "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
-        "schedule": type(schedule).__name__,
-        "noise_ratio": float(noise_ratio),
-        "seed": str(entropy),
-        **counts,
-    }
-    if folder is not None:
-        folder.claim({**settings, "plan": _plain(plan), **_fingerprints(problem, first, target)})
-    if cores is None and _seconds(target, plan, counts["chains"]) < WORTH_PROCESSES_SECONDS:
-        processes = 1
-    return finish(
-        Run(
-            problem,
-            plan,
-            counts["chains"],
-            counts["tune"],
-            processes,
-            folder,
-            progress,
-            settings,
-        )
-    )
+    with single_threaded():
+        noises = inputs.checked_noises(schedule.noise, model, groups)
+        source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
+        problem, first, target = _problem(model, source, schedule, prior, _engine(engine))
+        settings = {
+            "model": model_name(model),
+            "engine": model_name(problem.engine),
+            "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
+            "schedule": type(schedule).__name__,
+            "noise_ratio": float(noise_ratio),
+            "seed": str(entropy),
+            "draws": draws,
+            "tune": tune,
+            "chains": chains,
+        }
+        if folder is not None:
+            folder.claim({**settings, **identity(problem, first, target, plan)})
+    return finish(Run(problem, plan, chains, tune, cores, size, folder, progress, settings))
 
 
 def _problem(
-    model: Model,
-    source: Source,
-    schedule: Schedule,
-    prior: Any,
-    engine: Any,
+    model: Model, source: Source, schedule: Schedule, prior: Any, engine: Engine
 ) -> tuple[Problem, NoiseState, Target]:
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
-    draft = Problem(model, source, schedule, prior, _engine(engine))
-    contrasts = draft.target(first).contrasts
-    inputs.check_statistics(contrasts, model)
-    sizes = {name: len(names) for name, names in model.groups.items()}
-    full = blocks(prior, model.groups, sizes, inputs.default_priors(contrasts, model))
-    problem = Problem(model, source, schedule, full, draft.engine)
-    target = Target(contrasts, full)
-    # A prior of the wrong length shows here, before any chain is started.
-    full.gaussian(full.draw(target.shape, np.random.default_rng(0)), target.shape)
+    raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
+    full = blocks(prior, model.groups, partial(default_prior, raw))
+    # A structured design is used as it is; its statistics are products of cosines and the like.
+    center = None if hasattr(model, "design") else data_mean(raw)
+    problem = Problem(model, source, schedule, full, engine, center)
+    target = problem.target(first)
+    coupled = _check_prior(full, target)
+    for each in [raw] if coupled else [(one,) for one in raw]:
+        check_statistics(each, model)
     return problem, first, target
+
+
+def _check_prior(prior: Prior, target: Target) -> bool:
+    """Whether the prior couples the groups; InputError if it is not a prior of this coef."""
+    state = prior.draw(target.shape, np.random.default_rng(0))
+    precision, shift = prior.gaussian(state, target.shape)
+    within = precision.within
+    shapes = {target.shape, (*target.shape, target.shape[1])}
+    diagonal = within if within.ndim == 2 else np.einsum("gii->gi", within)
+    parts = [within, shift, *([] if precision.between is None else [precision.between])]
+    if within.shape not in shapes or shift.shape != target.shape or not (diagonal >= 0).all():
+        raise InputError(
+            "gaussian(state, shape) of the prior must return a precision with a diagonal that is "
+            f"not negative and a shift, both for coef of shape {target.shape}, got shapes "
+            f"{within.shape} and {shift.shape}; see ncbayes.testing.check_prior"
+        )
+    if not all(np.isfinite(part).all() for part in parts):
+        raise InputError(
+            "gaussian(state, shape) of the prior returns numbers that are not finite; see "
+            "ncbayes.testing.check_prior"
+        )
+    return precision.between is not None
 
 
 def _engine(engine: Any) -> Engine:
@@ -171,58 +169,3 @@ def _engine(engine: Any) -> Engine:
 def _stored_seed(folder: RunFolder | None) -> int | None:
     stored = folder.stored() if folder is not None else None
     return int(stored["seed"]) if stored is not None else None
-
-
-def _seconds(target: Target, plan: Iterable[Any], chains: int) -> float:
-    """A guess at the time of all sweeps in one process."""
-    designs = [each.design for each in target.contrasts]
-    shapes = tuple(design.shape for design in designs)
-    flops = float(sum(design.matvec_flops for design in designs))
-    method = gaussian.choose_method(shapes, flops, False, True)
-    sweep = gaussian.predicted_seconds(method, shapes, flops)
-    sweep += SECONDS_A_POINT * sum(rows for rows, _ in shapes)
-    sweeps = chains * sum(segment.tune + segment.draws for segment in plan)
-    return float(sweep * sweeps)
-
-
-def _plain(plan: Iterable[Any]) -> list[list[int]]:
-    return [[segment.noise_set, segment.tune, segment.draws] for segment in plan]
-
-
-def _fingerprints(problem: Problem, noise: NoiseState, target: Target) -> dict[str, str]:
-    """What the run is, by content: hashes that change when data, model, noise or prior change."""
-    state = problem.prior.draw(target.shape, np.random.default_rng(0))
-    precision, shift = problem.prior.gaussian(state, target.shape)
-    updated = problem.prior.update(state, np.ones(target.shape), np.random.default_rng(0))
-    statistics = [
-        values
-        for data in problem.data
-        for values in (problem.model.statistics(data[:1000]), problem.model.log_base(data[:1000]))
-    ]
-    return {
-        "groups of data": _digest(list(problem.labels), problem.data),
-        "statistics of the model": _digest(
-            {key: list(names) for key, names in problem.model.groups.items()}, statistics
-        ),
-        "noise points": _digest(
-            "", [array for each in noise.sets for array in (each.points, each.log_density)]
-        ),
-        "prior of theta": _digest(
-            sorted(state),
-            [
-                precision.within,
-                shift,
-                *(() if precision.between is None else (precision.between,)),
-                *(state[name] for name in sorted(state)),
-                *(updated[name] for name in sorted(updated)),
-            ],
-        ),
-    }
-
-
-def _digest(text: object, arrays: Iterable[FloatArray]) -> str:
-    digest = hashlib.sha256(json.dumps(text).encode())
-    for array in arrays:
-        digest.update(repr(array.shape).encode())
-        digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
-    return digest.hexdigest()

@@ -6,40 +6,33 @@ import math
 import numbers
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
 from ncbayes.base import (
     FloatArray,
     InputError,
     Model,
     Noise,
-    Prior,
     Schedule,
     Space,
     in_group,
     shown,
 )
-from ncbayes.contrast import Contrast, model_name, statistic_names
+from ncbayes.contrast import model_name, statistic_names
 from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
-from ncbayes.priors import Normal
+from ncbayes.priors.blocks import NORMALIZER
 from ncbayes.progress import Progress
 from ncbayes.spaces import as_points
 
 Seed = int | np.random.Generator | None
-GIGABYTE = 1e9
-# A statistic whose part not explained by the others has less variance than this share of its own
-# cannot be told from a linear combination of them in double precision.
-COLLINEAR = 1e-10
-# The check forms the statistics and their Gram matrix; beyond these numbers of statistics, and of
-# statistics times points (0.8 GB), that is too long to wait.
-MOST_CHECKED = 3000
-MOST_CHECKED_ENTRIES = 1e8
+# xarray and netCDF take "/" for a path, "." parts a block's name from that of its scale.
+FORBIDDEN = "./"
+LOG_Z = "log_z"
 
 
 def checked_count(name: str, value: object, least: int) -> int:
@@ -73,17 +66,32 @@ def checked_model(model: Any) -> Model:
             f"groups of {model_name(model)} must map names of blocks to lists of names of "
             f"statistics, such as {{'linear': ['x1', 'x2']}}, got {shown(model.groups)}"
         )
-    names = statistic_names(model)
+    _check_names(model)
+    checked: Model = model
+    return checked
+
+
+def _check_names(model: Model) -> None:
+    """Names must differ from each other and from ours, and be fit for a file."""
+    names, owner = statistic_names(model), model_name(model)
     if not names:
-        raise InputError(f"{model_name(model)} has no statistics; groups must name at least one")
+        raise InputError(f"{owner} has no statistics; groups must name at least one")
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"{model_name(model)} names the statistic {shown(name)} {times} times; names must "
-            "differ"
+            f"{owner} names the statistic {shown(name)} {times} times; names must differ"
         )
-    checked: Model = model
-    return checked
+    if LOG_Z in names:
+        raise InputError(
+            f"{owner} has a statistic called {LOG_Z!r}, the name of the log normalizing constant; "
+            "call it something else"
+        )
+    for block in model.groups:
+        if not isinstance(block, str) or block == NORMALIZER or set(block) & set(FORBIDDEN):
+            raise InputError(
+                f"{owner} has a block called {shown(block)}; a block's name is text without "
+                f"'.' and '/', and not {NORMALIZER!r}; call it something else"
+            )
 
 
 def _names_statistics(groups: Any) -> bool:
@@ -100,18 +108,24 @@ def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
     """Points by group: one group "all", or the labels of a mapping, in its order."""
     owner = model_name(model)
     if not isinstance(data, Mapping):
-        return {"all": as_points(data, model.space, owner)}
+        return {"all": _read_only(as_points(data, model.space, owner))}
     if not data:
         raise InputError("data is an empty mapping; it must hold at least one group of points")
     groups = {}
     for label, points in data.items():
         with in_group(label):
-            groups[str(label)] = as_points(points, model.space, owner)
+            groups[str(label)] = _read_only(as_points(points, model.space, owner))
     if len(groups) < len(data):
         raise InputError(
             "two groups of data have the same label when written as text; labels must differ"
         )
     return groups
+
+
+def _read_only(points: FloatArray) -> FloatArray:
+    """A model that writes into its points then fails, and not silently."""
+    points.setflags(write=False)
+    return points
 
 
 def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int, ...]:
@@ -122,7 +136,9 @@ def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int
             f"noise_ratio must be a positive number (noise points for each data point), "
             f"got {shown(noise_ratio)}"
         )
-    sizes = tuple(round(noise_ratio * len(points)) for points in data.values())
+    # More than any memory holds is refused by its size, which must be a number first.
+    ratio = min(float(noise_ratio), 1e15)
+    sizes = tuple(round(ratio * len(points)) for points in data.values())
     if min(sizes) == 0:
         rows = min(len(points) for points in data.values())
         raise InputError(
@@ -187,6 +203,8 @@ def checked_folder(checkpoint: Any) -> Path | None:
         return None
     if not isinstance(checkpoint, str | os.PathLike):
         raise InputError(f"checkpoint must be the path of a folder, got {shown(checkpoint)}")
+    if "\0" in os.fspath(checkpoint):
+        raise InputError(f"checkpoint must be a path without zero bytes, got {shown(checkpoint)}")
     return Path(checkpoint)
 
 
@@ -199,110 +217,3 @@ def checked_progress(progress: Any) -> Progress:
         )
     checked: Progress = progress
     return checked
-
-
-def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
-    """Refuse statistics that are constant or linear combinations of others, by name."""
-    names = statistic_names(model)
-    rows = sum(each.design.shape[0] for each in contrasts)
-    # With fewer points than statistics some combination always vanishes: that is the prior's job.
-    if rows <= len(names) or not _is_checked(rows, len(names)):
-        return
-    matrix = np.concatenate([each.design.dense()[:, :-1] for each in contrasts])
-    spread = np.ptp(matrix, axis=0)
-    constant = np.flatnonzero(spread <= 1e-12 * np.abs(matrix).max(axis=0))
-    if len(constant):
-        raise InputError(
-            f"the statistic {names[constant[0]]!r} of {model_name(model)} is constant "
-            f"({matrix[0, constant[0]]:g}) over data and noise, so it can't be told from the "
-            "normalizing constant; leave it out of the model"
-        )
-    matrix -= matrix.mean(axis=0)
-    matrix /= np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    _, pivots, rank, _ = dpstrf(matrix.T @ matrix, tol=COLLINEAR, lower=1)
-    if rank == len(names):
-        return
-    kept, extra = pivots[:rank] - 1, int(pivots[rank] - 1)
-    weights = np.linalg.lstsq(matrix[:, kept], matrix[:, extra], rcond=None)[0]
-    partners = [names[kept[k]] for k in np.argsort(-np.abs(weights)) if abs(weights[k]) > 1e-6]
-    listed = ", ".join(map(repr, partners[:5])) + (", ..." if len(partners) > 5 else "")
-    raise InputError(
-        f"the statistic {names[extra]!r} of {model_name(model)} is a linear combination of "
-        f"{listed} (and a constant) over data and noise; leave one of them out of the model"
-    )
-
-
-def _is_checked(rows: int, statistics: int) -> bool:
-    return statistics <= MOST_CHECKED and rows * statistics <= MOST_CHECKED_ENTRIES
-
-
-def default_priors(contrasts: Sequence[Contrast], model: Model) -> dict[str, Prior]:
-    """``theta_k ~ N(0, (10 / sd_k)^2)`` with sd_k the spread of statistic k over all points.
-
-    Weak on any scale of the data: one sd of a statistic may change the log density by 10.
-    """
-    points = sum(len(each.offset) for each in contrasts)
-    ones = [np.ones(len(each.offset)) for each in contrasts]
-    pairs = list(zip(contrasts, ones, strict=True))
-    mean = np.sum([each.design.rmatvec(one) for each, one in pairs], axis=0)[:-1] / points
-    square = np.sum([each.design.gram_diagonal(one) for each, one in pairs], axis=0)[:-1] / points
-    # Round-off leaves a share of 1e-15 of the square where a statistic hardly varies.
-    spread = np.sqrt(np.maximum(square - mean**2, 1e-15 * square))
-    spread[spread == 0] = 1.0
-    priors: dict[str, Prior] = {}
-    start = 0
-    for block, names in model.groups.items():
-        priors[block] = Normal(10 / spread[start : start + len(names)])
-        start += len(names)
-    return priors
-
-
-def needed_bytes(
-    model: Model, data: Mapping[str, FloatArray], sizes: Sequence[int], draws: int, chains: int
-) -> tuple[float, float]:
-    """Bytes that each process and all of them together are going to hold at their largest."""
-    p = len(statistic_names(model)) + 1
-    rows = [len(points) + m for points, m in zip(data.values(), sizes, strict=True)]
-    # Points in four places; offset, labels, weights, log odds and what is made on the way to them.
-    pooled = 8.0 * sum(rows) * (4 * model.space.dimension + 12)
-    # Statistics, design and its weighted copy; a structured design has them in the check only.
-    dense = not hasattr(model, "design") or _is_checked(sum(rows), p)
-    matrix = 8.0 * p * (2 * sum(rows) + max(rows)) if dense else 0.0
-    # Precision and factor by group; conjugate gradients and Woodbury have neither.
-    square = 8.0 * min(p, max(rows)) ** 2 * (1 + len(rows))
-    kept = 8.0 * draws * len(rows) * p
-    return matrix + square + pooled + kept, 3 * chains * kept
-
-
-def available_bytes() -> float:
-    """Memory that this process may still use: the machine's, or its container's if less."""
-    import psutil
-
-    available = float(psutil.virtual_memory().available)
-    limit = Path("/sys/fs/cgroup/memory.max")
-    used = Path("/sys/fs/cgroup/memory.current")
-    try:
-        text = limit.read_text().strip()
-        if text != "max":
-            available = min(available, float(text) - float(used.read_text()))
-    except OSError:
-        pass  # no such control group: the machine's memory it is
-    return available
-
-
-def affordable_processes(
-    each: float, together: float, wanted: int, available: float, fixed: bool
-) -> int:
-    """How many processes the memory allows, at most ``wanted``; InputError if not even one.
-
-    ``fixed``: the user asked for just that many.
-    """
-    fits = int((available - together) // max(each, 1.0))
-    if fits >= wanted or (fits >= 1 and not fixed):
-        return min(fits, wanted)
-    need = (each * (wanted if fixed else 1) + together) / GIGABYTE
-    raise InputError(
-        f"this fit needs about {need:.4g} GB of memory and {available / GIGABYTE:.4g} GB are "
-        "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
-        "structured design"
-    )

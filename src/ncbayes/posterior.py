@@ -23,6 +23,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import statistic_names
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
+from ncbayes.resources import Size, worthwhile_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,8 @@ class Run:
     plan: tuple[Segment, ...]
     chain_count: int
     tune: int
-    cores: int
+    cores: int | None
+    size: Size
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
@@ -47,11 +49,13 @@ class Run:
     def finished(self) -> Run:
         """This run with its chains at the end of the plan, or as far as Ctrl-C let them come."""
         began = time.monotonic()
+        target = self.problem.target(self.problem.source.fixed(0))
+        processes = worthwhile_processes(self.size, target, self.plan, self.chain_count, self.cores)
         done = chains_module.run(
             self.problem,
             self.plan,
             self.chain_count,
-            cores=self.cores,
+            cores=processes,
             folder=self.folder,
             progress=self.progress,
             before=self.chains,
@@ -117,7 +121,8 @@ class Posterior:
             parts = [values[:, sets == label] for label in labels]
             between = float(np.std([part.mean() for part in parts], ddof=1))
             within = float(np.sqrt(np.mean([part.var() for part in parts])))
-            rows[name] = {"between_sd": between, "within_sd": within, "ratio": between / within}
+            ratio = between / within if within > 0 else np.nan
+            rows[name] = {"between_sd": between, "within_sd": within, "ratio": ratio}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     def warning_lines(self) -> list[str]:
@@ -185,6 +190,8 @@ def load(path: str | Path) -> Posterior:
 def _path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be the name of a file, got {shown(path)}")
+    if "\0" in os.fspath(path):
+        raise InputError(f"path must be a name without zero bytes, got {shown(path)}")
     return Path(path)
 
 
@@ -257,7 +264,7 @@ def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Data
     return xr.Dataset(
         {
             "theta": (("chain", "draw", "group", "statistic"), coef[..., :-1]),
-            "log_z": (("chain", "draw", "group"), -coef[..., -1]),
+            "log_z": (("chain", "draw", "group"), problem.log_z(coef)),
             **_sampled(stacked, "scales/"),
         },
         coords={

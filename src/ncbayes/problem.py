@@ -61,6 +61,7 @@ class Problem:
     schedule: Schedule
     prior: Prior
     engine: Engine
+    center: FloatArray | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -83,8 +84,13 @@ class Problem:
         contrasts = []
         for label, data, each in zip(self.labels, self.data, noise.sets, strict=True):
             with in_group(label, len(self.labels)):
-                contrasts.append(contrast(self.model, data, each))
+                contrasts.append(contrast(self.model, data, each, self.center))
         return Target(tuple(contrasts), self.prior)
+
+    def log_z(self, coef: FloatArray) -> FloatArray:
+        """``log Z = -c`` of coef (..., coefficient), whose last entry is c + theta . center."""
+        shift = 0.0 if self.center is None else coef[..., :-1] @ self.center
+        return np.asarray(shift - coef[..., -1])
 
     def chain_rng(self, index: int) -> np.random.Generator:
         """The random numbers of chain ``index``, whatever the number of chains."""

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ ANGLE_SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Torus:
-    """Angles in radians; canonical points lie in [0, 2 pi), and every finite point is on it."""
+    """Angles in radians: the points with ``0 <= x < 2 pi``; ``check`` brings others there."""
 
     dimension: int
 
@@ -42,7 +42,7 @@ class Torus:
         return wrapped(points)
 
     def contains(self, points: FloatArray) -> BoolArray:
-        return _rows(np.isfinite(points))
+        return _rows((points >= 0) & (points < TWO_PI))
 
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.uniform(0.0, TWO_PI, (size, self.dimension))
@@ -60,6 +60,7 @@ class Box:
     high: ArrayLike
 
     def __post_init__(self) -> None:
+        check_numbers("Box", low=self.low, high=self.high)
         low, high = self.bounds
         if low.ndim != 1 or low.shape != high.shape:
             raise InputError(
@@ -69,7 +70,7 @@ class Box:
         if not np.all((low < high) & np.isfinite(low) & np.isfinite(high)):
             raise InputError(
                 "Box(low, high) needs finite bounds with low < high in every column, "
-                f"got low={low.tolist()}, high={high.tolist()}"
+                f"got low={shown(low.tolist())}, high={shown(high.tolist())}"
             )
 
     # The generated comparison is ambiguous for arrays.
@@ -213,6 +214,44 @@ def no_uniform(space: object) -> str:
     )
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether the value is a whole number, of Python or NumPy; True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def is_numeric(value: object) -> bool:
+    """Whether the value is a real number or an array of them, as it stands.
+
+    >>> is_numeric([1, 2.5]), is_numeric("5"), is_numeric(True), is_numeric([])
+    (True, False, False, False)
+    """
+    try:
+        array = np.asarray(value)
+        np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    if array.dtype.kind == "O":
+        # So come whole numbers beyond 64 bits.
+        return array.size > 0 and all(isinstance(each, int) for each in array.flat)
+    return array.size > 0 and array.dtype.kind in "iuf"
+
+
+def check_numbers(owner: str, **fields: object) -> None:
+    """Refuse parameters of ``owner`` that are not numbers or arrays of them."""
+    for field, value in fields.items():
+        if not is_numeric(value):
+            raise InputError(
+                f"{owner}({field}=...) must be a number or an array of numbers, such as 1.5 or "
+                f"[1.5, 2.0], got {shown(value)}"
+            )
+
+
+def column_count(data: object) -> int:
+    """How many columns ``as_points`` sees in the data; a flat list is one column."""
+    values = _values(data)
+    return max(1, values.shape[1]) if values.ndim == 2 else 1
+
+
 def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> FloatArray:
     """The user's data as a float (n, dimension) array of canonical points of the space.
 
@@ -342,6 +381,7 @@ def _offenders(bad: BoolArray, points: FloatArray, columns: Sequence[str]) -> st
 
 
 def _check_dimension(name: str, dimension: object) -> None:
-    whole = isinstance(dimension, numbers.Integral) and not isinstance(dimension, bool)
-    if not whole or int(dimension) < 1:  # type: ignore[call-overload]
-        raise InputError(f"{name}(dimension) needs a whole number of at least 1, got {dimension!r}")
+    if not is_whole(dimension) or dimension < 1:
+        raise InputError(
+            f"{name}(dimension) needs a whole number of at least 1, got {shown(dimension)}"
+        )

@@ -211,8 +211,12 @@ def _features(state: Mapping[str, FloatArray], theta: FloatArray) -> FloatArray:
     sizes = np.log(np.mean(theta**2, axis=0) + 1e-300) / 2
     found = [np.zeros(1)]
     for key in sorted(state):
-        log = float(np.mean(np.log(np.abs(state[key]) + 1e-300)))
+        logs = np.log(np.abs(state[key]) + 1e-300)
+        log = float(np.mean(logs))
         found += [np.tanh([log, log / 3]), np.tanh(log - sizes), np.tanh((log - sizes) ** 2)]
+        if logs.shape[-1:] == sizes.shape:
+            own = (logs - sizes).reshape(-1, len(sizes))
+            found += [np.tanh(own).mean(axis=0), np.tanh(own**2).mean(axis=0)]
     return np.concatenate(found)
 
 

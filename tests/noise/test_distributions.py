@@ -4,13 +4,16 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import integrate, stats
 from scipy.special import i0e, i1e
 
-from ncbayes import noise
-from ncbayes.base import InputError, Noise
-from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus
+from ncbayes import models, noise
+from ncbayes.base import InputError, Noise, NoiseSet
+from ncbayes.contrast import contrast
+from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus, wrapped
 
 SEED = int(os.environ.get("NCBAYES_TEST_SEED", "1"))
 SIZE = 20_000
@@ -160,7 +163,7 @@ def test_densities_are_those_of_scipy():
     student = stats.multivariate_t(MEAN, MATRIX, df=4).logpdf(x)
     assert noise.StudentT(MEAN, MATRIX, 4).log_density(x) == pytest.approx(student)
     angles = stats.vonmises([0.5, 900], MEAN).logpdf(x).sum(axis=1)
-    assert noise.VonMises(MEAN, (0.5, 900)).log_density(x) == pytest.approx(angles)
+    assert noise.VonMises(MEAN, (0.5, 900)).log_density(wrapped(x)) == pytest.approx(angles)
     gamma = stats.gamma([0.5, 3], scale=[1, 0.5]).logpdf(positive).sum(axis=1)
     assert noise.Gamma((0.5, 3), (1, 2)).log_density(positive) == pytest.approx(gamma)
     product = noise.Product([noise.Normal(MEAN, MATRIX), noise.Gamma((0.5, 3), (1, 2))])
@@ -174,12 +177,44 @@ def test_densities_are_those_of_scipy():
 
 def test_densities_vanish_outside_the_support():
     outside = np.array([[0.5], [-0.5]])
-    for ours in (noise.Uniform(Box(0, 1)), noise.Gamma(1, 1)):
+    torus = noise.Uniform(Torus(1)), noise.VonMises(0, 1)
+    for ours in (noise.Uniform(Box(0, 1)), noise.Gamma(1, 1), *torus):
         assert np.isfinite(ours.log_density(outside)).tolist() == [True, False]
         assert ours.log_density(outside)[1] == -math.inf
         nowhere = noise.Mixture([ours, ours], (0.5, 0.5)).log_density(outside)
         assert nowhere[1] == -math.inf
+        beside = noise.Product([noise.Normal(0, 1), ours]).log_density(
+            np.hstack([outside, outside])
+        )
+        assert np.isfinite(beside).tolist() == [True, False]
     assert noise.Bernoulli(0.5).log_density(outside).tolist() == [-math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("ours", [noise.Uniform(Torus(2)), noise.VonMises((0, 6), (0.1, 50))])
+def test_noise_of_angles_lives_in_one_turn(ours):
+    draws = ours.sample(SIZE, rng())
+    assert Torus(2).contains(draws).all()
+    for turned in (draws + [2 * math.pi, 0], draws - [0, 2 * math.pi], draws * [1, math.inf]):
+        assert (ours.log_density(turned) == -math.inf).all()
+
+
+def test_noise_beside_the_torus_counts_but_has_no_row():
+    """The log likelihood of all labels, those of noise at no angle included, written out."""
+    model, q = models.VonMises(), noise.Normal(0.0, 9.0)
+    data, points = model.sample(np.array([1.0, 0.5]), 20, rng()), q.sample(60, rng())
+    made = contrast(model, data, NoiseSet(points, q.log_density(points), q.log_density(data)))
+    on_torus = ((points >= 0) & (points < 2 * math.pi))[:, 0]
+    assert 0 < on_torus.sum() < 60
+    assert made.design.shape == (20 + on_torus.sum(), 3)
+    coef = np.array([1.0, 0.5, -2.0])
+
+    def weights(x, inside):
+        of_data = 20 * np.exp(model.statistics(x) @ coef[:2] + coef[2]) * inside
+        return of_data, 60 * np.exp(q.log_density(x))
+
+    (a, b), (c, d) = weights(data, 1), weights(points, on_torus)
+    expected = np.log(a / (a + b)).sum() + np.log(d / (c + d)).sum()
+    assert made.log_likelihood(made.log_odds(coef)) == pytest.approx(expected)
 
 
 def test_normal_and_student_match_mean_and_shrunk_covariance():
@@ -254,6 +289,9 @@ class Interval:
     log_volume: float
     dimension: int = 1
 
+    def check(self, points, columns):
+        return points
+
     def uniform(self, size, rng):
         return rng.random((size, 1))
 
@@ -292,8 +330,77 @@ def test_constant_columns_cannot_be_matched(match):
         match(data)
 
 
+MATCHES = {
+    "normal": (noise.Normal.match, [1.0, 2.0, 4.0]),
+    "student": (noise.StudentT.match, [1.0, 2.0, 4.0]),
+    "von Mises": (noise.VonMises.match, [1.0, 2.0, 4.0]),
+    "gamma": (noise.Gamma.match, [1.0, 2.0, 4.0]),
+    "bernoulli": (noise.Bernoulli.match, [0.0, 1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize(("match", "values"), MATCHES.values(), ids=MATCHES)
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.DataFrame, pl.Series])
+def test_noise_matches_data_of_every_kind(match, values, kind):
+    x = np.array(values)[:, None]
+    found = match(kind(values))
+    assert found.dimension == 1
+    assert np.array_equal(found.log_density(x), match(x).log_density(x))
+
+
+@pytest.mark.parametrize(("match", "values"), MATCHES.values(), ids=MATCHES)
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda x: [*x, "a"],
+            r"^data must be numbers, got a \(str\) in row 3 .*: drop this column",
+        ),
+        (lambda x: [*x, math.nan], r"^data must be finite numbers, .* row 3 .*: nan: drop these"),
+        (lambda x: [], r"^data must have rows and columns, got empty data, shape \(0,\)$"),
+        (lambda x: np.empty((0, 0)), r"^data must have rows and columns, .* shape \(0, 0\)$"),
+        (lambda x: x[:1], "^data must have at least 2 rows, one for each observation, got 1$"),
+        (lambda x: [x], "^data must have at least 2 rows, one for each observation, got 1$"),
+        (lambda x: [x, x[:1]], "^data must have rows of equal length, got a list with rows of"),
+        (lambda x: "data.csv", "^data must be an array, a list or a data frame .* got str$"),
+        (lambda x: None, "^data must be an array, a list or a data frame .* got NoneType$"),
+        (lambda x: np.ones((2, 2, 2)), r".* got 3 dimensions, shape \(2, 2, 2\): reshape it"),
+    ],
+)
+def test_data_that_cannot_be_matched_are_refused_in_plain_words(match, values, spoil, message):
+    with pytest.raises(InputError, match=message):
+        match(spoil(values))
+
+
+@pytest.mark.parametrize(
+    ("match", "data", "message"),
+    [
+        (
+            noise.VonMises.match,
+            [0, 90, 359],
+            r"^angles must be in radians.*pass np.deg2rad\(data\)",
+        ),
+        (
+            noise.Gamma.match,
+            [1, -2, 3],
+            "^data must be zero or positive, got 1 such value in row 1",
+        ),
+        (noise.Bernoulli.match, [0, 1, 2], "^data must be 0 or 1, got 1 such value .* 2: recode"),
+    ],
+)
+def test_data_off_the_support_cannot_be_matched(match, data, message):
+    with pytest.raises(InputError, match=message):
+        match(data)
+
+
 class Unsized:
     """Noise that does not tell its dimension."""
+
+    def sample(self, size, rng):
+        return rng.normal(size=(size, 1))
+
+    def log_density(self, x):
+        return np.zeros(len(x))
 
 
 @pytest.mark.parametrize(
@@ -338,3 +445,52 @@ class Unsized:
 def test_unusable_parameters_are_refused_in_plain_words(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+NUMBERS = r"must be a number or an array of numbers, such as 1.5 or \[1.5, 2.0\], got"
+SPACE = r"^Uniform\(space\) needs a space such as ncbayes.spaces.Torus\(2\) or .*, got"
+PARTS = r"needs a list of noise, such as \[ncbayes.noise.Normal\(0, 1\), .*\], got"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: noise.Uniform(3), f"{SPACE} 3$"),
+        (lambda: noise.Uniform("torus"), f"{SPACE} 'torus'$"),
+        (lambda: noise.Uniform(Torus), f"{SPACE} the class Torus$"),
+        (lambda: noise.Normal("a", 1), rf"^Normal\(mean=...\) {NUMBERS} 'a'$"),
+        (lambda: noise.Normal(0, "1"), rf"^Normal\(covariance=...\) {NUMBERS} '1'$"),
+        (lambda: noise.Normal([], []), rf"^Normal\(mean=...\) {NUMBERS} \[\]$"),
+        (lambda: noise.Normal([0, [1, 2]], 1), rf"^Normal\(mean=...\) {NUMBERS} \[0, \[1, 2\]\]$"),
+        (lambda: noise.StudentT(0, None), rf"^StudentT\(shape_matrix=...\) {NUMBERS} None$"),
+        (lambda: noise.StudentT(0, 1, df="5"), "^StudentT needs a positive, finite df, got '5'; 5"),
+        (lambda: noise.StudentT(0, 1, df=[5, 6]), r"positive, finite df, got \[5, 6\]; 5 is the"),
+        (lambda: noise.StudentT(0, 1, df=True), "positive, finite df, got True; 5 is the default$"),
+        (lambda: noise.StudentT.match([1, 2], df="5"), "^StudentT.match needs a .* 2, got '5'; 5"),
+        (lambda: noise.VonMises("a", 1), rf"^VonMises\(mean=...\) {NUMBERS} 'a'$"),
+        (lambda: noise.VonMises(0, "b"), rf"^VonMises\(concentration=...\) {NUMBERS} 'b'$"),
+        (lambda: noise.Gamma("a", 1), rf"^Gamma\(shape=...\) {NUMBERS} 'a'$"),
+        (lambda: noise.Gamma(1, 1j), rf"^Gamma\(rate=...\) {NUMBERS} 1j$"),
+        (lambda: noise.Gamma(1, [1] * 999 + ["a"]), rf"^Gamma\(rate=...\) {NUMBERS} .*\.\.\.$"),
+        (lambda: noise.Bernoulli("half"), rf"^Bernoulli\(probability=...\) {NUMBERS} 'half'$"),
+        (lambda: noise.Bernoulli(True), rf"^Bernoulli\(probability=...\) {NUMBERS} True$"),
+        (lambda: noise.Bernoulli([2.0] * 999), r"above 0 and below 1, got probability=.*\.\.\.$"),
+        (lambda: noise.Product(noise.Gamma(1, 1)), rf"^Product {PARTS} Gamma\(shape=1, rate=1\)$"),
+        (lambda: noise.Product("ab"), f"^Product {PARTS} 'ab'$"),
+        (lambda: noise.Product(None), f"^Product {PARTS} None$"),
+        (lambda: noise.Product([noise.Normal]), rf"{PARTS} the class Normal as part 0 \(counted"),
+        (
+            lambda: noise.Mixture([noise.Normal(0, 1), 3], (0.5, 0.5)),
+            rf"^Mixture {PARTS} 3 as part 1 \(counted from 0\)$",
+        ),
+        (
+            lambda: noise.Mixture([noise.Normal(0, 1)], "a"),
+            rf"^Mixture\(weights=...\) {NUMBERS} 'a'$",
+        ),
+    ],
+)
+def test_what_is_no_number_space_or_noise_is_refused_in_one_sentence(make, message):
+    with pytest.raises(InputError, match=message) as raised:
+        make()
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 250

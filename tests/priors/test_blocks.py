@@ -10,13 +10,15 @@ from ncbayes.base import Precision
 from ncbayes.priors.blocks import Blocks, Part, blocks
 from ncbayes.testing import check_prior, dense_precision
 
-SIZES = {"marginal": 2, "edge": 3}
 GROUPS = {"marginal": ("a", "b"), "edge": ("c", "d", "e")}
-DEFAULT = {"marginal": ncb.priors.Normal(3.0), "edge": ncb.priors.Normal(4.0)}
+
+
+def DEFAULT(start, stop):
+    return ncb.priors.Normal([3.0, 3.0, 4.0, 4.0, 4.0][start:stop])
 
 
 def precision_of(prior, groups=2, state=None):
-    full = blocks(prior, GROUPS, SIZES, DEFAULT)
+    full = blocks(prior, GROUPS, DEFAULT)
     shape = (groups, 6)
     state = full.draw(shape, np.random.default_rng(0)) if state is None else state
     return full.gaussian(state, shape), state
@@ -93,7 +95,7 @@ def test_a_walk_of_one_step_is_a_normal():
 
 def test_blocks_pass_the_check_of_a_prior(seed):
     prior = {"marginal": ncb.priors.HalfCauchyNormal(), "edge": ncb.priors.RandomWalk(2.0, 1.0)}
-    check_prior(blocks(prior, GROUPS, SIZES, DEFAULT), (2, 6), seed=seed)
+    check_prior(blocks(prior, GROUPS, DEFAULT), (2, 6), seed=seed)
 
 
 def test_blocks_whose_updates_are_swapped_are_rejected(seed):

@@ -12,8 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, i0e, i1e, xlog1py, xlogy
 
-from ncbayes.base import FloatArray, InputError, Noise, Space
-from ncbayes.spaces import Binary, Orthant, Reals, Torus, no_uniform, wrapped
+from ncbayes.base import FloatArray, InputError, Noise, Space, shown
+from ncbayes.noise.checks import (
+    check_columns,
+    check_df,
+    check_location_scale,
+    check_parts,
+    check_space,
+    check_varies,
+    row,
+)
+from ncbayes.spaces import (
+    Binary,
+    Orthant,
+    Reals,
+    Torus,
+    as_points,
+    check_numbers,
+    column_count,
+    wrapped,
+)
 
 LOG_TWO_PI = math.log(2 * math.pi)
 
@@ -38,8 +56,7 @@ class Uniform:
     space: Space
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.space.log_volume):
-            raise InputError(no_uniform(self.space))
+        check_space(self.space)
 
     @property
     def dimension(self) -> int:
@@ -60,21 +77,21 @@ class Normal:
     covariance: ArrayLike
 
     def __post_init__(self) -> None:
-        _check_location_scale("Normal", "covariance", self.mean, self.covariance)
+        check_location_scale("Normal", "covariance", self.mean, self.covariance)
 
     @classmethod
-    def match(cls, data: FloatArray) -> Normal:
+    def match(cls, data: object) -> Normal:
         """The data's mean and covariance, the latter shrunk toward its diagonal."""
-        mean, covariance = _moments(data)
+        mean, covariance = _moments(data, "Normal.match")
         return cls(mean, covariance)
 
     @property
     def dimension(self) -> int:
-        return len(_row(self.mean))
+        return len(row(self.mean))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         z = rng.standard_normal((size, self.dimension))
-        return _row(self.mean) + z @ _factor(self.covariance).T
+        return row(self.mean) + z @ _factor(self.covariance).T
 
     def log_density(self, x: FloatArray) -> FloatArray:
         distance, log_det = _mahalanobis(x, self.mean, self.covariance)
@@ -94,26 +111,24 @@ class StudentT:
     df: float = 5.0
 
     def __post_init__(self) -> None:
-        _check_location_scale("StudentT", "shape_matrix", self.mean, self.shape_matrix)
-        if not 0 < self.df < math.inf:
-            raise InputError(f"StudentT needs a positive, finite df, got {self.df}")
+        check_location_scale("StudentT", "shape_matrix", self.mean, self.shape_matrix)
+        check_df("StudentT", self.df, "positive, finite df", above=0)
 
     @classmethod
-    def match(cls, data: FloatArray, df: float = 5.0) -> StudentT:
+    def match(cls, data: object, df: float = 5.0) -> StudentT:
         """The data's mean and covariance, the latter shrunk toward its diagonal."""
-        if not 2 < df < math.inf:
-            raise InputError(f"StudentT.match needs a finite df above 2, got {df}")
-        mean, covariance = _moments(data)
+        check_df("StudentT.match", df, "finite df above 2", above=2)
+        mean, covariance = _moments(data, "StudentT.match")
         return cls(mean, covariance * (df - 2) / df, df)
 
     @property
     def dimension(self) -> int:
-        return len(_row(self.mean))
+        return len(row(self.mean))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         z = rng.standard_normal((size, self.dimension))
         stretch = np.sqrt(self.df / rng.chisquare(self.df, (size, 1)))
-        return _row(self.mean) + stretch * (z @ _factor(self.shape_matrix).T)
+        return row(self.mean) + stretch * (z @ _factor(self.shape_matrix).T)
 
     def log_density(self, x: FloatArray) -> FloatArray:
         distance, log_det = _mahalanobis(x, self.mean, self.shape_matrix)
@@ -125,76 +140,82 @@ class StudentT:
 
 @dataclass(frozen=True, eq=False)
 class VonMises:
-    """Independent angles: ``log q(x) = sum_j k_j cos(x_j - mean_j) - log(2 pi I_0(k_j))``."""
+    """Independent angles: ``log q(x) = sum_j k_j cos(x_j - mean_j) - log(2 pi I_0(k_j))``.
+
+    Normalized over ``0 <= x_j < 2 pi``, where its draws lie; the density is 0 elsewhere.
+    """
 
     mean: ArrayLike
     concentration: ArrayLike
 
     def __post_init__(self) -> None:
-        mean, concentration = _row(self.mean), _row(self.concentration)
+        check_numbers("VonMises", mean=self.mean, concentration=self.concentration)
+        mean, concentration = row(self.mean), row(self.concentration)
         fine = bool(np.all(concentration >= 0))
-        _check_columns(
-            "VonMises",
-            "with a concentration from 0 up",
-            fine,
-            mean=mean,
-            concentration=concentration,
-        )
+        where = "with a concentration from 0 up"
+        check_columns("VonMises", where, fine, mean=mean, concentration=concentration)
 
     @classmethod
-    def match(cls, data: FloatArray) -> VonMises:
+    def match(cls, data: object) -> VonMises:
         """The data's mean directions, and k with ``I_1(k) / I_0(k)`` their resultant length."""
-        resultant = np.exp(1j * data).mean(axis=0)
+        angles = as_points(data, Torus(column_count(data)), "VonMises.match")
+        resultant = np.exp(1j * angles).mean(axis=0)
         return cls(np.angle(resultant), _concentration(np.abs(resultant)))
 
     @property
     def dimension(self) -> int:
-        return len(_row(self.mean))
+        return len(row(self.mean))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        mean, concentration = _row(self.mean), _row(self.concentration)
+        mean, concentration = row(self.mean), row(self.concentration)
         return wrapped(rng.vonmises(mean, concentration, (size, len(mean))))
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        concentration = _row(self.concentration)
+        mean, concentration = row(self.mean), row(self.concentration)
+        inside = Torus(len(mean)).contains(x)
         # cos - 1 written so that it keeps its digits near the mean, with I_0 scaled to match.
-        exponent = -2 * np.sin((x - _row(self.mean)) / 2) ** 2 @ concentration
-        return np.asarray(exponent - (LOG_TWO_PI + np.log(i0e(concentration))).sum(), np.float64)
+        angles = np.where(inside[:, None], x - mean, 0.0)
+        exponent = -2 * np.sin(angles / 2) ** 2 @ concentration
+        log_z = (LOG_TWO_PI + np.log(i0e(concentration))).sum()
+        return np.where(inside, exponent - log_z, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class Gamma:
-    """Positive numbers: ``log q(x) = sum_j (shape_j - 1) log x_j - rate_j x_j - log Z_j``."""
+    """Numbers x >= 0: ``log q(x) = sum_j (shape_j - 1) log x_j - rate_j x_j - log Z_j``."""
 
     shape: ArrayLike
     rate: ArrayLike
 
     def __post_init__(self) -> None:
-        shape, rate = _row(self.shape), _row(self.rate)
+        check_numbers("Gamma", shape=self.shape, rate=self.rate)
+        shape, rate = row(self.shape), row(self.rate)
         fine = bool(np.all(shape > 0) and np.all(rate > 0))
-        _check_columns("Gamma", "above 0", fine, shape=shape, rate=rate)
+        check_columns("Gamma", "above 0", fine, shape=shape, rate=rate)
 
     @classmethod
-    def match(cls, data: FloatArray) -> Gamma:
+    def match(cls, data: object) -> Gamma:
         """The data's means and variances, ``shape = mean^2 / variance``, ``rate = shape / mean``.
 
-        A column with zeros gets shape 1, the only one whose density at 0 is neither 0 nor infinite.
+        Shapes below 0.1 are raised to it, keeping the mean. A column with zeros gets shape 1, the
+        only one whose density at 0 is neither 0 nor infinite.
         """
-        _check_varies(data)
-        mean = data.mean(axis=0)
-        shape = np.maximum(mean**2 / data.var(axis=0, ddof=1), SMALLEST_SHAPE)
-        shape = np.where((data == 0).any(axis=0), 1.0, shape)
+        points = as_points(data, Orthant(column_count(data)), "Gamma.match")
+        check_varies(points)
+        mean = points.mean(axis=0)
+        shape = np.maximum(mean**2 / points.var(axis=0, ddof=1), SMALLEST_SHAPE)
+        shape = np.where((points == 0).any(axis=0), 1.0, shape)
         return cls(shape, shape / mean)
 
     @property
     def dimension(self) -> int:
-        return len(_row(self.shape))
+        return len(row(self.shape))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        return rng.gamma(_row(self.shape), 1 / _row(self.rate), (size, self.dimension))
+        return rng.gamma(row(self.shape), 1 / row(self.rate), (size, self.dimension))
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        shape, rate = _row(self.shape), _row(self.rate)
+        shape, rate = row(self.shape), row(self.rate)
         inside = np.asarray((x >= 0).all(axis=1))
         kernel = (xlogy(shape - 1, np.where(inside[:, None], x, 1.0)) - rate * x).sum(axis=1)
         constant = (xlogy(shape, rate) - gammaln(shape)).sum()
@@ -208,24 +229,26 @@ class Bernoulli:
     probability: ArrayLike
 
     def __post_init__(self) -> None:
-        p = _row(self.probability)
+        check_numbers("Bernoulli", probability=self.probability)
+        p = row(self.probability)
         fine = bool(np.all((p > 0) & (p < 1)))
-        _check_columns("Bernoulli", "above 0 and below 1", fine, probability=p)
+        check_columns("Bernoulli", "above 0 and below 1", fine, probability=p)
 
     @classmethod
-    def match(cls, data: FloatArray) -> Bernoulli:
+    def match(cls, data: object) -> Bernoulli:
         """``p = (ones + 1) / (rows + 2)``, away from 0 and 1 even where a column is constant."""
-        return cls((data.sum(axis=0) + 1) / (len(data) + 2))
+        points = as_points(data, Binary(column_count(data)), "Bernoulli.match")
+        return cls((points.sum(axis=0) + 1) / (len(points) + 2))
 
     @property
     def dimension(self) -> int:
-        return len(_row(self.probability))
+        return len(row(self.probability))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        return (rng.random((size, self.dimension)) < _row(self.probability)).astype(np.float64)
+        return (rng.random((size, self.dimension)) < row(self.probability)).astype(np.float64)
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        p = _row(self.probability)
+        p = row(self.probability)
         inside = ((x == 0) | (x == 1)).all(axis=1)
         return np.where(inside, (xlogy(x, p) + xlog1py(1 - x, -p)).sum(axis=1), -np.inf)
 
@@ -237,7 +260,7 @@ class Product:
     parts: Sequence[Part]
 
     def __post_init__(self) -> None:
-        _check_parts("Product", self.parts)
+        check_parts("Product", self.parts)
 
     @property
     def dimension(self) -> int:
@@ -261,8 +284,9 @@ class Mixture:
     weights: ArrayLike
 
     def __post_init__(self) -> None:
-        _check_parts("Mixture", self.parts)
-        weights = _row(self.weights)
+        check_parts("Mixture", self.parts)
+        check_numbers("Mixture", weights=self.weights)
+        weights = row(self.weights)
         dimensions = [part.dimension for part in self.parts]
         if len(set(dimensions)) > 1:
             raise InputError(f"Mixture needs parts of one dimension, got dimensions {dimensions}")
@@ -270,7 +294,7 @@ class Mixture:
         if weights.shape != (len(self.parts),) or not fine:
             raise InputError(
                 f"Mixture needs a positive weight for each of its {len(self.parts)} parts, with "
-                f"sum 1, got {weights.tolist()}: pass weights / weights.sum()"
+                f"sum 1, got {shown(weights.tolist())}: pass weights / weights.sum()"
             )
 
     @property
@@ -278,7 +302,7 @@ class Mixture:
         return self.parts[0].dimension
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        chosen = rng.choice(len(self.parts), size, p=_row(self.weights))
+        chosen = rng.choice(len(self.parts), size, p=row(self.weights))
         draws = np.empty((size, self.dimension))
         for k, part in enumerate(self.parts):
             draws[chosen == k] = part.sample(int((chosen == k).sum()), rng)
@@ -286,7 +310,7 @@ class Mixture:
 
     def log_density(self, x: FloatArray) -> FloatArray:
         terms = np.stack([part.log_density(x) for part in self.parts])
-        log_weights = np.log(_row(self.weights))[:, None]
+        log_weights = np.log(row(self.weights))[:, None]
         return np.asarray(np.logaddexp.reduce(terms + log_weights, axis=0), np.float64)
 
 
@@ -311,10 +335,6 @@ matched.register(Orthant, lambda _, data: Gamma.match(data))
 matched.register(Binary, lambda _, data: Bernoulli.match(data))
 
 
-def _row(values: ArrayLike) -> FloatArray:
-    return np.atleast_1d(np.asarray(values, dtype=np.float64))
-
-
 def _factor(matrix: ArrayLike) -> FloatArray:
     return np.linalg.cholesky(np.atleast_2d(np.asarray(matrix, dtype=np.float64)))
 
@@ -322,17 +342,18 @@ def _factor(matrix: ArrayLike) -> FloatArray:
 def _mahalanobis(x: FloatArray, mean: ArrayLike, matrix: ArrayLike) -> tuple[FloatArray, float]:
     """``(x - mean)' matrix^-1 (x - mean)`` for each row, and ``log det matrix``."""
     factor = _factor(matrix)
-    whitened = np.linalg.solve(factor, (x - _row(mean)).T)
+    whitened = np.linalg.solve(factor, (x - row(mean)).T)
     return (whitened**2).sum(axis=0), 2 * float(np.log(np.diag(factor)).sum())
 
 
-def _moments(data: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _moments(data: object, owner: str) -> tuple[FloatArray, FloatArray]:
     """Mean and positive definite ``(1 - w) S + w diag(S)``, S the covariance, w = d / (n + d)."""
-    _check_varies(data)
-    n, d = data.shape
-    covariance = np.atleast_2d(np.cov(data, rowvar=False))
+    points = as_points(data, Reals(column_count(data)), owner)
+    check_varies(points)
+    n, d = points.shape
+    covariance = np.atleast_2d(np.cov(points, rowvar=False))
     w, diagonal = d / (n + d), np.diag(np.diag(covariance))
-    return data.mean(axis=0), (1 - w) * covariance + w * diagonal
+    return points.mean(axis=0), (1 - w) * covariance + w * diagonal
 
 
 def _concentration(resultant: FloatArray) -> FloatArray:
@@ -346,54 +367,3 @@ def _concentration(resultant: FloatArray) -> FloatArray:
         ratio = i1e(k) / i0e(k)
         k = k - (ratio - r) / (1 - ratio / k - ratio**2)
     return np.minimum(k, LARGEST_CONCENTRATION)
-
-
-def _check_varies(data: FloatArray) -> None:
-    constant = np.flatnonzero((np.ptp(data, axis=0) == 0) | (data.var(axis=0) == 0))
-    if len(constant):
-        raise InputError(
-            f"data must vary to match noise to it, got a constant column {constant[0]} (counted "
-            f"from 0) with value {data[0, constant[0]]:.6g}: drop this column or pass noise=..."
-        )
-
-
-def _check_location_scale(name: str, field: str, mean: ArrayLike, matrix: ArrayLike) -> None:
-    center, square = _row(mean), np.atleast_2d(np.asarray(matrix, dtype=np.float64))
-    if center.ndim != 1 or square.shape != (len(center), len(center)):
-        raise InputError(
-            f"{name} needs a mean of shape (d,) and a {field} of shape (d, d), "
-            f"got {center.shape} and {square.shape}"
-        )
-    if not (np.isfinite(center).all() and np.isfinite(square).all()):
-        raise InputError(f"{name} needs a finite mean and {field}, got missing or infinite values")
-    lopsided = np.abs(square - square.T).max() > 1e-8 * np.abs(square).max()
-    needs = f"{name} needs a symmetric, positive definite {field}"
-    if lopsided:
-        raise InputError(f"{needs}, got one that is not symmetric")
-    # Unlike eigenvalues, Cholesky does not mind columns of very different scales.
-    try:
-        np.linalg.cholesky(square)
-    except np.linalg.LinAlgError as wrong:
-        smallest = np.linalg.eigvalsh(square)[0]
-        raise InputError(f"{needs}, got one with smallest eigenvalue {smallest:.6g}") from wrong
-
-
-def _check_columns(name: str, where: str, fine: bool, **fields: FloatArray) -> None:
-    shapes = [values.shape for values in fields.values()]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1:
-        raise InputError(
-            f"{name} needs one {' and one '.join(fields)} for each column, "
-            f"got shapes {', '.join(map(str, shapes))}"
-        )
-    if not (fine and all(np.isfinite(values).all() for values in fields.values())):
-        got = ", ".join(f"{field}={values.tolist()}" for field, values in fields.items())
-        raise InputError(f"{name} needs finite numbers {where}, got {got}")
-
-
-def _check_parts(name: str, parts: Sequence[object]) -> None:
-    if not parts:
-        raise InputError(f"{name} needs at least one part, got none")
-    for part in parts:
-        if not hasattr(part, "dimension"):
-            got = f"{type(part).__name__} without one: give it one"
-            raise InputError(f"{name} needs parts with a dimension (columns), got {got}")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import InputError, Noise, NoiseSource, NoiseState, Segment
+from ncbayes.base import InputError, Noise, NoiseSource, NoiseState, Segment, shown
+from ncbayes.spaces import is_whole
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,16 @@ class Pooled:
     settle: int | None = None
 
     def __post_init__(self) -> None:
-        if self.sets < 2:
+        if not is_whole(self.sets) or self.sets < 2:
             raise InputError(
-                f"Pooled(sets=...) must be at least 2, got {self.sets}; for one set use Fixed()"
+                "Pooled(sets=...) must be a whole number, at least 2, got "
+                f"{shown(self.sets)}; for one set use Fixed()"
             )
-        if self.settle is not None and self.settle < 0:
-            raise InputError(f"Pooled(settle=...) must not be negative, got {self.settle}")
+        if self.settle is not None and (not is_whole(self.settle) or self.settle < 0):
+            raise InputError(
+                "Pooled(settle=...) must be a whole number of sweeps and must not be negative, got "
+                f"{shown(self.settle)}; leave it out for a fifth of tune"
+            )
 
     def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]:
         if draws < self.sets:

@@ -1,6 +1,7 @@
 """Priors of theta that are Gaussian given their scales."""
 
+from ncbayes.priors.multivariate import MultivariateNormal
 from ncbayes.priors.normal import HalfCauchyNormal, Normal
 from ncbayes.priors.random_walk import RandomWalk
 
-__all__ = ["HalfCauchyNormal", "Normal", "RandomWalk"]
+__all__ = ["HalfCauchyNormal", "MultivariateNormal", "Normal", "RandomWalk"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,37 +80,40 @@ class Blocks:
 
 def blocks(
     prior: Prior | Mapping[str, Prior] | None,
-    groups: Mapping[str, object],
-    sizes: Mapping[str, int],
-    default: Mapping[str, Prior],
+    groups: Mapping[str, Sequence[str]],
+    default: Callable[[int, int], Prior],
 ) -> Blocks:
     """The prior of coef from what the user passed: one prior of theta, or a mapping by block.
 
-    Blocks that a mapping leaves out get ``default``; the key "normalizer" sets the prior of c.
+    Columns without a prior get ``default(start, stop)``; the key "normalizer" sets that of c.
     """
-    total = sum(sizes.values())
     chosen = dict(prior) if isinstance(prior, Mapping) else {}
     unknown = [name for name in chosen if name not in groups and name != NORMALIZER]
     if unknown:
         allowed = ", ".join(repr(name) for name in [*groups, NORMALIZER])
         raise InputError(f"prior has an unknown block {shown(unknown[0])}; allowed are {allowed}")
-    passed: Mapping[str, object] = chosen
+    total = sum(len(names) for names in groups.values())
     if prior is not None and not isinstance(prior, Mapping):
-        passed = {"theta": prior}
-    for name, value in passed.items():
-        if isinstance(value, type) or not isinstance(value, Prior):
-            raise InputError(
-                f"the prior of {name} must be one such as ncbayes.priors.Normal(1), "
-                f"got {shown(value)}"
-            )
-    normalizer = Part(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR), total, total + 1)
-    if prior is not None and not isinstance(prior, Mapping):
-        return Blocks((Part("theta", prior, 0, total), normalizer))
-    parts, start = [], 0
-    for name, size in sizes.items():
-        parts.append(Part(name, chosen.get(name, default[name]), start, start + size))
-        start += size
-    return Blocks((*parts, normalizer))
+        parts = [Part("theta", _checked("theta", prior), 0, total)]
+    elif not chosen.keys() & groups.keys():
+        parts = [Part("theta", default(0, total), 0, total)]
+    else:
+        parts, start = [], 0
+        for name, names in groups.items():
+            stop = start + len(names)
+            own = _checked(name, chosen[name]) if name in chosen else default(start, stop)
+            parts.append(Part(name, own, start, stop))
+            start = stop
+    normalizer = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
+    return Blocks((*parts, Part(NORMALIZER, normalizer, total, total + 1)))
+
+
+def _checked(name: str, prior: object) -> Prior:
+    if isinstance(prior, type) or not isinstance(prior, Prior):
+        raise InputError(
+            f"the prior of {name} must be one such as ncbayes.priors.Normal(1), got {shown(prior)}"
+        )
+    return prior
 
 
 def _key(part: Part, name: str) -> str:

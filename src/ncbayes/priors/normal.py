@@ -8,21 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Precision, State, shown
+from ncbayes.spaces import is_numeric
+
+# A precision is the square of a scale: within these its products, too, are far from the ends of
+# double precision (1e308).
+LEAST, MOST = 1e-100, 1e100
+RANGE = f"between {LEAST:g} and {MOST:g}"
+RESCALE = "rescale the data so that the statistics are of the order of 1"
 
 
 def numbers(value: object) -> FloatArray:
-    """The value as an array of floats; NaN for what is not a finite number."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return np.array(np.nan)
-    return np.where(np.isfinite(array), array, np.nan)
+    """The value as an array of floats; NaN for what is not a number."""
+    return np.asarray(value if is_numeric(value) else np.nan, dtype=np.float64)
 
 
-def is_positive(value: object) -> bool:
-    """Whether the value is a single positive, finite number."""
+def check_scale(name: str, value: object) -> None:
+    """Refuse what is not one positive number between 1e-100 and 1e100."""
     array = numbers(value)
-    return array.ndim == 0 and bool(array > 0)
+    if array.ndim > 0 or np.isnan(array):
+        raise InputError(f"{name} must be one positive and finite number, got {shown(value)}")
+    if not LEAST <= array <= MOST:
+        raise InputError(f"{name} must be positive, {RANGE}, got {shown(value)}; {RESCALE}")
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,21 @@ class Normal:
     mean: float | Sequence[float] | FloatArray = 0.0
 
     def __post_init__(self) -> None:
-        if not np.all(numbers(self.scale) > 0):
+        scale, mean = numbers(self.scale), numbers(self.mean)
+        if not np.all((scale > 0) & np.isfinite(scale)):
             raise InputError(
                 f"Normal(scale=...) must be positive and finite, got {shown(self.scale)}; to keep "
                 "a statistic near zero use a small scale, to drop it leave it out of the model"
             )
-        if np.any(np.isnan(numbers(self.mean))):
-            raise InputError(f"Normal(mean=...) must be finite, got {shown(self.mean)}")
+        if not np.all((scale >= LEAST) & (scale <= MOST)):
+            raise InputError(
+                f"Normal(scale=...) must lie {RANGE}, got {shown(self.scale)}; {RESCALE}"
+            )
+        if not np.all(np.abs(mean) <= MOST):
+            raise InputError(
+                f"Normal(mean=...) must be finite, between {-MOST:g} and {MOST:g}, got "
+                f"{shown(self.mean)}; {RESCALE}"
+            )
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         return {}
@@ -71,11 +85,7 @@ class HalfCauchyNormal:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not is_positive(self.scale):
-            raise InputError(
-                "HalfCauchyNormal(scale=...) must be one positive and finite number, "
-                f"got {shown(self.scale)}"
-            )
+        check_scale("HalfCauchyNormal(scale=...)", self.scale)
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         return {"scale": self.scale * np.abs(rng.standard_cauchy(1))}

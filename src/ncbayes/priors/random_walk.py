@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, State, shown
-from ncbayes.priors.normal import is_positive
+from ncbayes.base import FloatArray, Precision, State
+from ncbayes.priors.normal import LEAST, check_scale
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,11 @@ class RandomWalk:
 
     def __post_init__(self) -> None:
         for name in ("shape", "rate"):
-            value = getattr(self, name)
-            if not is_positive(value):
-                raise InputError(
-                    f"RandomWalk({name}=...) must be one positive and finite number, "
-                    f"got {shown(value)}"
-                )
+            check_scale(f"RandomWalk({name}=...)", getattr(self, name))
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
-        return {"variance": self.rate / rng.standard_gamma(self.shape, 1)}
+        # With a small shape, such as 0.001, about half of the gamma's draws underflow to 0.
+        return {"variance": self.rate / np.maximum(rng.standard_gamma(self.shape, 1), LEAST)}
 
     def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
         step = 1 / float(state["variance"][0])

@@ -1,0 +1,95 @@
+"""Memory and processes: what a fit needs, known before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncbayes.base import InputError, Segment
+from ncbayes.contrast import Target
+from ncbayes.linalg import gaussian
+
+GIGABYTE = 1e9
+# Starting processes takes a second or two, so a run of less than this stays in one.
+WORTH_PROCESSES_SECONDS = 4.0
+# A Polya-Gamma draw and the elementwise work for one pooled point (benchmarks/engine.py).
+SECONDS_A_POINT = 2.0e-7
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a problem is: pooled points by group, statistics, dimension of a point."""
+
+    rows: tuple[int, ...]
+    statistics: int
+    dimension: int
+    structured: bool
+
+    def needed_bytes(self, draws: int, chains: int) -> tuple[float, float]:
+        """Bytes that each process, and all of them together, hold at their largest."""
+        p, points = self.statistics + 1, sum(self.rows)
+        # Points in four places; offset, labels, weights, log odds and what is made on the way.
+        pooled = 8.0 * points * (4 * self.dimension + 12)
+        # Statistics, design and its weighted copy; a structured design keeps none of them.
+        matrix = 0.0 if self.structured else 8.0 * p * (2 * points + max(self.rows))
+        # Precision and factor by group; conjugate gradients and Woodbury have neither.
+        square = 8.0 * min(p, max(self.rows)) ** 2 * (1 + len(self.rows))
+        kept = 8.0 * draws * len(self.rows) * p
+        return matrix + square + pooled + kept, 3 * chains * kept
+
+
+def affordable_processes(size: Size, draws: int, chains: int, cores: int | None) -> int:
+    """How many processes the memory allows, at most one a chain and core; InputError if none.
+
+    ``cores``: how many the user asked for, neither more nor fewer; None: as many as are good.
+    """
+    each, together = size.needed_bytes(draws, chains)
+    available = available_bytes()
+    wanted = min(chains, cores or os.cpu_count() or 1)
+    fits = int((available - together) // max(each, 1.0))
+    if fits >= wanted or (fits >= 1 and cores is None):
+        return min(fits, wanted)
+    need = (each * (1 if cores is None else wanted) + together) / GIGABYTE
+    raise InputError(
+        f"this fit needs about {need:.4g} GB of memory and {available / GIGABYTE:.4g} GB are "
+        "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
+        "structured design"
+    )
+
+
+def worthwhile_processes(
+    size: Size, target: Target, plan: Sequence[Segment], chains: int, cores: int | None
+) -> int:
+    """``affordable_processes``, but one where the run is too short to be worth starting more."""
+    processes = affordable_processes(size, sum(s.draws for s in plan), chains, cores)
+    sweeps = chains * sum(segment.tune + segment.draws for segment in plan)
+    short = sweeps * sweep_seconds(target) < WORTH_PROCESSES_SECONDS
+    return 1 if short and cores is None else processes
+
+
+def sweep_seconds(target: Target) -> float:
+    """A guess at the time of one sweep."""
+    designs = [each.design for each in target.contrasts]
+    shapes = tuple(design.shape for design in designs)
+    flops = float(sum(design.matvec_flops for design in designs))
+    method = gaussian.choose_method(shapes, flops, False, True)
+    points = sum(rows for rows, _ in shapes)
+    return gaussian.predicted_seconds(method, shapes, flops) + SECONDS_A_POINT * points
+
+
+def available_bytes() -> float:
+    """Memory that this process may still use: the machine's, or its container's if less."""
+    import psutil
+
+    available = float(psutil.virtual_memory().available)
+    limit = Path("/sys/fs/cgroup/memory.max")
+    used = Path("/sys/fs/cgroup/memory.current")
+    try:
+        text = limit.read_text().strip()
+        if text != "max":
+            available = min(available, float(text) - float(used.read_text()))
+    except OSError:
+        pass  # no such control group: the machine's memory it is
+    return available

@@ -1,0 +1,35 @@
+"""One BLAS thread while chains run: faster for small matrices, and the same bits everywhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_lock = threading.Lock()
+_users = 0
+_limit: Any = None
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """BLAS uses one thread in this block.
+
+    The limit is one of the whole process, so fits in several threads share it: the first one in
+    sets it, the last one out restores what was before.
+    """
+    global _users, _limit
+    from threadpoolctl import threadpool_limits
+
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limit = threadpool_limits(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.restore_original_limits()
