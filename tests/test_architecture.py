@@ -23,7 +23,7 @@ ALLOWED = {
     "problem": {"base", "contrast"},
     "checkpoints": {"base"},
     "progress": set(),
-    "chains": {"base", "checkpoints", "problem", "progress", "threads"},
+    "chains": {"base", "checkpoints", "contrast", "problem", "progress", "threads"},
     "diagnostics": {"base"},
     "posterior": {
         "base",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ncbayes.base import Draw, InputError, Segment
 from ncbayes.checkpoints import Arrays, ChainFolder, ChainState, RunFolder
+from ncbayes.contrast import Target
 from ncbayes.problem import Problem
 from ncbayes.progress import Board, Progress, watched
 from ncbayes.threads import single_threaded
@@ -160,11 +161,10 @@ def _run_chain(job: Job) -> Chain | None:
         os._exit(1)  # the parent was killed before this worker began
     asked = sum(segment.draws for segment in job.plan)
     rng = job.problem.chain_rng(job.index)
-    state, draws, saved = _begin(job, rng)
+    state, draws, saved, target = _begin(job, rng)
     rng.bit_generator.state = state.rng
     store = Store(asked, draws)
     noise, draw, sweep, kept = state.noise, state.draw, state.sweep, state.kept
-    target = job.problem.target(noise)
 
     def now() -> ChainState:
         return ChainState(sweep, kept, draw, noise, rng.bit_generator.state, job.plan)
@@ -196,17 +196,21 @@ def _run_chain(job: Job) -> Chain | None:
     return Chain(job.index, now(), store.arrays, asked)
 
 
-def _begin(job: Job, rng: np.random.Generator) -> tuple[ChainState, Arrays, tuple[int, ...]]:
-    """Where the chain stands: in the checkpoint, in memory, or at the very start."""
+def _begin(
+    job: Job, rng: np.random.Generator
+) -> tuple[ChainState, Arrays, tuple[int, ...], Target]:
+    """Where the chain stands (in the checkpoint, in memory, at the start), and its target there."""
     stored = job.folder.load(job.problem.source.fixed) if job.folder is not None else None
     if stored is not None:
         _check_plan(stored[0], job)
-        return stored
+        return *stored, job.problem.target(stored[0].noise)
     if job.before is not None:
-        return job.before.state, job.before.draws, (0,)
+        state = job.before.state
+        return state, job.before.draws, (0,), job.problem.target(state.noise)
     noise = job.problem.renew(None, job.plan[0], rng)
-    draw = job.problem.engine.start(job.problem.target(noise), rng)
-    return ChainState(0, 0, draw, noise, rng.bit_generator.state, job.plan), {}, (0,)
+    target = job.problem.target(noise)
+    draw = job.problem.engine.start(target, rng)
+    return ChainState(0, 0, draw, noise, rng.bit_generator.state, job.plan), {}, (0,), target
 
 
 def _check_plan(state: ChainState, job: Job) -> None:

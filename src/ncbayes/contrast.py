@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from scipy.special import expit
 
 from ncbayes.base import (
     BoolArray,
@@ -27,7 +28,7 @@ from ncbayes.base import (
 from ncbayes.linalg.designs import Dense, with_intercept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contrast:
     """The pooled points of one group: a logistic regression of ``is_data`` on ``design``."""
 
@@ -44,12 +45,16 @@ class Contrast:
         return float(np.sum(log_odds[self.is_data]) - np.sum(np.logaddexp(0.0, log_odds)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
-    """What an engine leaves invariant: the contrasts of all groups and the prior of coef."""
+    """What an engine leaves invariant: the contrasts of all groups and the prior of coef.
+
+    ``lasting``: there are many sweeps to come on it, so that work done once for all of them pays.
+    """
 
     contrasts: tuple[Contrast, ...]
     prior: Prior
+    lasting: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -153,7 +158,7 @@ def model_name(model: object) -> str:
 
 def label_probability(log_odds: FloatArray) -> FloatArray:
     """Probability that a point with these log odds is data."""
-    return np.exp(-np.logaddexp(0.0, -log_odds))
+    return np.asarray(expit(log_odds))
 
 
 def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
@@ -162,7 +167,7 @@ def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
         Contrast(old.design, old.offset, label)
         for old, label in zip(target.contrasts, labels, strict=True)
     )
-    return Target(contrasts, target.prior)
+    return Target(contrasts, target.prior, target.lasting)
 
 
 __all__ = [

@@ -41,7 +41,7 @@ def trace(posterior: Posterior, most: int = 8) -> Figure:
         width_ratios=(2, 1),
     )
     for (left, right), (name, values) in zip(axes, chosen, strict=True):
-        bins = np.linspace(values.min(), values.max(), 41)
+        bins = np.histogram_bin_edges(values, 40).tolist()
         for chain, (draws, colour) in enumerate(zip(values, _cycle(len(values)), strict=True)):
             left.plot(draws, color=colour, linewidth=0.5, label=f"chain {chain}")
             right.hist(draws, bins, density=True, histtype="step", color=colour)

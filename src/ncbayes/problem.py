@@ -85,7 +85,7 @@ class Problem:
         for label, data, each in zip(self.labels, self.data, noise.sets, strict=True):
             with in_group(label, len(self.labels)):
                 contrasts.append(contrast(self.model, data, each, self.center))
-        return Target(tuple(contrasts), self.prior)
+        return Target(tuple(contrasts), self.prior, lasting=noise.index >= 0)
 
     def log_z(self, coef: FloatArray) -> FloatArray:
         """``log Z = -c`` of coef (..., coefficient), whose last entry is c + theta . center."""

@@ -23,8 +23,8 @@ def test_pooled_needs_a_whole_number_of_sets(value):
 def test_pooled_settles_for_a_whole_number_of_sweeps(value):
     with pytest.raises(
         InputError,
-        match=r"^Pooled\(settle=...\) must be a whole number of sweeps and must not be negative, got "
-        + re.escape(f"{shown(value)}; leave it out for a fifth of tune"),
+        match=r"^Pooled\(settle=...\) must be a whole number of sweeps and must not be negative, "
+        + re.escape(f"got {shown(value)}; leave it out for a fifth of tune"),
     ):
         Pooled(settle=value)
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from polyagamma import random_polyagamma
 
 from ncbayes.base import Draw, FloatArray, State
 from ncbayes.contrast import Target, label_probability
+from ncbayes.engines.leap import Laplace, Posterior, laplace, leap
 from ncbayes.linalg import gaussian
 
 # Beyond this |z| the second term of PG(1, z)'s series is below exp(-2 |z|) of the first, which is
 # the inverse Gaussian with mean 1 / (2 |z|) and shape 1/4. polyagamma 2.0.2 itself overflows
 # there: from |z| of about 180 it returns 0.16 whatever z is.
 LARGE = 50.0
+# Laplace approximations by target, for as long as the target is in use.
+_APPROXIMATIONS: WeakKeyDictionary[Target, tuple[Laplace, ...]] = WeakKeyDictionary()
 # Sweeps that bring a start from zero near the posterior, before it is spread out.
 APPROACH = 20
 
@@ -40,14 +44,22 @@ class Gibbs:
     """weights -> coef -> scales, each from its full conditional; all groups drawn jointly.
 
     ``method`` is how coef is drawn: "auto" (by predicted cost), "cholesky", "block_tridiagonal",
-    "woodbury" or "conjugate_gradients".
+    "woodbury" or "conjugate_gradients". ``leap``: where the prior has no scales to learn, each
+    sweep ends with a step on the likelihood itself, which moves coef where Polya-Gamma weights
+    hold it back; False: the paper's Algorithm 1 and nothing else.
     """
 
     method: gaussian.Method | Literal["auto"] = "auto"
+    leap: bool = True
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        """Some sweeps from zero, then a draw from a wide Laplace approximation around there."""
+        """A draw from a Laplace approximation, sqrt(5) times as wide."""
         draw = Draw(np.zeros(target.shape), target.prior.draw(target.shape, rng))
+        approximations = self._approximations(target, draw.scales)
+        if approximations:
+            normals = 5**0.5 * rng.standard_normal(target.shape)
+            pairs = zip(approximations, normals, strict=True)
+            return Draw(np.array([each.coef(row) for each, row in pairs]), draw.scales)
         for _ in range(APPROACH):
             draw = self.step(target, draw, rng)
         conditional = _laplace(target, draw)
@@ -63,8 +75,34 @@ class Gibbs:
         )
         conditional = self._conditional(target, draw.scales, weights)
         coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self.method)
+        approximations = self._approximations(target, draw.scales)
+        moved = [leap(each, row, rng) for each, row in zip(approximations, coef, strict=False)]
+        if moved:
+            coef = np.array([row for row, _ in moved])
+        info["leap_acceptance"] = float(np.mean([a for _, a in moved])) if moved else np.nan
         scales = target.prior.update(draw.scales, coef, rng)
         return Draw(coef, scales, {**label_fit(target, coef), **info})
+
+    def _approximations(self, target: Target, scales: State) -> tuple[Laplace, ...]:
+        """One a group, made once for a target; none where they would not pay."""
+        if scales or not (self.leap and target.lasting):
+            return ()
+        if target not in _APPROXIMATIONS:
+            _APPROXIMATIONS[target] = self._fresh_approximations(target)
+        return _APPROXIMATIONS[target]
+
+    def _fresh_approximations(self, target: Target) -> tuple[Laplace, ...]:
+        weights = tuple(np.full(len(each.offset), 0.25) for each in target.contrasts)
+        method = gaussian.usable_method(self._conditional(target, {}, weights), self.method)
+        # The other methods are for problems too large for one factor a group, or coupled ones.
+        if method != "cholesky":
+            return ()
+        prior, shift = target.prior.gaussian({}, target.shape)
+        made = []
+        for each, within, own in zip(target.contrasts, prior.within, shift, strict=True):
+            precision = np.diag(within) if within.ndim == 1 else np.array(within)
+            made.append(laplace(Posterior(each, precision, np.array(own))))
+        return tuple(each for each in made if each) if all(made) else ()
 
     def _conditional(
         self, target: Target, scales: State, weights: tuple[FloatArray, ...]

@@ -146,7 +146,7 @@ def draw(
 
     ``start`` is the last draw; it changes the cost of conjugate gradients, never the law.
     """
-    chosen = _usable(conditional, method)
+    chosen = usable_method(conditional, method)
     normals = rng.standard_normal(conditional.shift.shape)
     if chosen == "cholesky":
         return cholesky(conditional, normals), {"cg_iterations": 0.0}
@@ -203,7 +203,7 @@ def work(
     return {"call": len(shapes), "entry": entries, "blas3_flop": flops}
 
 
-def _usable(conditional: Conditional, method: Method | Literal["auto"]) -> Method:
+def usable_method(conditional: Conditional, method: Method | Literal["auto"]) -> Method:
     """The method to use, or an InputError when the named one cannot draw from this law."""
     prior = conditional.prior
     coupled = _coupling(prior) is not None
