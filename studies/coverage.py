@@ -22,9 +22,9 @@ TRUTH = np.array([1.0, 0.5])
 ROWS = 200
 LEVEL = 0.9
 CELLS = {
-    "nu = 1, Fixed": (1, ncb.noise.Fixed(), 2000),
-    "nu = 5, Fixed": (5, ncb.noise.Fixed(), 2000),
-    "nu = 1, Pooled(8)": (1, ncb.noise.Pooled(sets=8, settle=50), 2000),
+    "nu = 1, Fixed": (1, ncb.noise.Fixed(), 1000),
+    "nu = 5, Fixed": (5, ncb.noise.Fixed(), 1000),
+    "nu = 1, Pooled(8)": (1, ncb.noise.Pooled(sets=8, settle=20), 1600),
 }
 
 
@@ -41,7 +41,7 @@ def replication(cell: str, seed: int) -> np.ndarray:
             noise=schedule,
             noise_ratio=noise_ratio,
             draws=draws,
-            tune=200,
+            tune=100,
             chains=1,
             cores=1,
             seed=seed,

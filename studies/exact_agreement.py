@@ -1,6 +1,6 @@
 """Does the contrastive posterior agree with the exact one where that can be computed?
 
-    python studies/exact_agreement.py [--sets 100] [--draws 15000] [--cores 2]
+    python studies/exact_agreement.py [--sets 100] [--draws 4000] [--cores 2]
 
 Von Mises and a natural-parameter Gaussian, n = 200, noise_ratio 50, against quadrature over theta.
 One noise set moves the posterior mean by about 1 / sqrt(50) = 0.14 posterior standard deviations
@@ -61,11 +61,11 @@ def agreement(name: str, sets: int, draws: int, cores: int, seed: int) -> dict[s
         posterior = ncb.fit(
             model,
             data,
-            noise=ncb.noise.Pooled(sets=sets, settle=40),
+            noise=ncb.noise.Pooled(sets=sets, settle=10),
             noise_ratio=NOISE_RATIO,
             prior=ncb.priors.Normal(PRIOR_SCALE),
             draws=draws,
-            tune=200,
+            tune=100,
             cores=cores,
             seed=seed,
             progress=False,
@@ -95,7 +95,7 @@ def study(sets: int, draws: int, cores: int, seed: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=100)
-    parser.add_argument("--draws", type=int, default=15000)
+    parser.add_argument("--draws", type=int, default=4000)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -99,7 +99,7 @@ def study(kills: int, seed: int) -> int:
     identical = 0
     for trial in range(kills):
         name = list(SCHEDULES)[trial % len(SCHEDULES)]
-        after = rng.uniform(0, seconds[name] + 2.0)
+        after = rng.uniform(0, seconds["Fixed"])
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             checkpoint = Path(folder) / "run"
             saved = killed(name, checkpoint, after)

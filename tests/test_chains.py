@@ -1,5 +1,6 @@
 """Chains: the same draws for any cores and chains, after any interruption, by any detour."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -170,6 +171,115 @@ def test_extending_goes_on_in_the_checkpoint(tmp_path, monkeypatch):
     assert_same(again.extend(30), longer)
 
 
+def test_a_second_extension_of_pooled_noise_is_that_of_the_first_or_refused(tmp_path):
+    """Extended by 16, set 0 is left after 6 draws; a chain extended by 40 would still be there."""
+    posterior = run(checkpoint=tmp_path / "run", noise=SCHEDULES[2])
+    first = posterior.extend(16)
+    assert_same(posterior.extend(16), first)
+    with pytest.raises(ncb.InputError, match="was extended by another number of draws; extend by"):
+        posterior.extend(40)
+    assert_same(posterior.extend(16), first)
+    assert_same(run(checkpoint=tmp_path / "run", noise=SCHEDULES[2]), posterior)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=repr)
+def test_other_noise_may_be_extended_by_any_number_in_any_order(schedule, tmp_path):
+    posterior = run(checkpoint=tmp_path / "run", noise=schedule)
+    for more in (16, 40, 7):
+        assert_same(posterior.extend(more), run(draws=40 + more, noise=schedule))
+
+
+def assert_is_one_sentence(error):
+    assert "\n" not in str(error)
+    assert 20 < len(str(error)) < 400
+
+
+def without_seed(folder):
+    path = folder / "run.json"
+    record = json.loads(path.read_text())
+    del record["seed"]
+    path.write_text(json.dumps(record))
+
+
+def cut(folder):
+    path = folder / "chain-0" / "state.npz"
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def flipped(folder):
+    path = folder / "chain-0" / "state.npz"
+    content = bytearray(path.read_bytes())
+    content[300] ^= 255
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "run.json without a seed": (without_seed, "is in use for something else; name a new or empty"),
+    "no run.json": (lambda folder: (folder / "run.json").unlink(), "is in use for something else"),
+    "half of run.json": (
+        lambda folder: (folder / "run.json").write_text('{"seed'),
+        "is in use for",
+    ),
+    "a missing chunk": (
+        lambda folder: (folder / "chain-0" / "draws-00000000-00000040.npz").unlink(),
+        r"file '.*draws-00000000-00000040.npz' is missing or damaged; name a new folder$",
+    ),
+    "a state cut short": (cut, r"file '.*state.npz' is missing or damaged; name a new folder$"),
+    "a state with a wrong bit": (flipped, "state.npz' is missing or damaged"),
+    "a state of text": (
+        lambda folder: (folder / "chain-0" / "state.npz").write_text("state"),
+        "state.npz' is missing or damaged",
+    ),
+}
+BY_LUCK = {
+    "an empty state": lambda folder: (folder / "chain-0" / "state.npz").write_bytes(b""),
+    "a state of other names": lambda folder: np.savez(
+        folder / "chain-0" / "state.npz", saved=np.array([0])
+    ),
+    "a seed that is no number": lambda folder: (folder / "run.json").write_text(
+        (folder / "run.json").read_text().replace('"seed": "5"', '"seed": "five"')
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_checkpoint_is_said_in_one_sentence(damage, message, tmp_path):
+    run(checkpoint=tmp_path / "run")
+    damage(tmp_path / "run")
+    with pytest.raises(ncb.InputError, match=message) as raised:
+        run(checkpoint=tmp_path / "run")
+    assert_is_one_sentence(raised.value)
+    raised = None
+    gc.collect()  # np.load leaves a file it can't read open, which is said when it is collected
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.xfail(strict=True, reason="EOFError, KeyError or int's ValueError instead")
+@pytest.mark.parametrize("damage", BY_LUCK.values(), ids=BY_LUCK)
+def test_a_checkpoint_damaged_otherwise_is_said_in_one_sentence(damage, tmp_path):
+    run(checkpoint=tmp_path / "run")
+    damage(tmp_path / "run")
+    with pytest.raises(ncb.InputError):
+        run(checkpoint=tmp_path / "run", seed=None)
+
+
+def test_what_a_kill_left_half_written_is_removed(tmp_path):
+    whole = run(checkpoint=tmp_path / "run")
+    left = [tmp_path / "run" / ".writing-a", tmp_path / "run" / "chain-1" / ".writing-state.npz-7"]
+    for path in left:
+        path.write_bytes(b"half")
+    assert_same(run(checkpoint=tmp_path / "run"), whole)
+    assert not [path for path in left if path.exists()]
+
+
+def test_a_refused_run_leaves_the_files_of_the_other_one(tmp_path):
+    whole = run(checkpoint=tmp_path / "run")
+    with pytest.raises(ncb.InputError):
+        run(checkpoint=tmp_path / "run", seed=6)
+    assert_same(run(checkpoint=tmp_path / "run"), whole)
+
+
 def test_a_checkpoint_holds_no_pickles(tmp_path):
     run(checkpoint=tmp_path / "run", noise=ncb.noise.Fresh())
     files = list((tmp_path / "run").rglob("*.npz"))
@@ -328,6 +438,23 @@ def test_bars_on_a_terminal(monkeypatch, capsys):
     for chain in range(3):
         assert f"chain {chain}" in shown
     assert "50/50" in shown
+
+
+class Locked(ncb.models.VonMises):
+    """A model that can't be sent to another process."""
+
+    def __init__(self):
+        object.__setattr__(self, "lock", threading.Lock())
+
+
+def test_what_cannot_be_sent_to_another_process_is_said_in_one_sentence():
+    options = {"draws": 8, "tune": 2, "chains": 2, "seed": 1, "progress": False}
+    with pytest.raises(
+        ncb.InputError, match=r"can't be sent to another process .* use cores=1$"
+    ) as e:
+        ncb.fit(Locked(), DATA, cores=2, **options)
+    assert_is_one_sentence(e.value)
+    assert ncb.fit(Locked(), DATA, cores=1, **options).complete
 
 
 class Dies:
