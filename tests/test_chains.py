@@ -255,7 +255,6 @@ def test_a_damaged_checkpoint_is_said_in_one_sentence(damage, message, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.xfail(strict=True, reason="EOFError, KeyError or int's ValueError instead")
 @pytest.mark.parametrize("damage", BY_LUCK.values(), ids=BY_LUCK)
 def test_a_checkpoint_damaged_otherwise_is_said_in_one_sentence(damage, tmp_path):
     run(checkpoint=tmp_path / "run")

@@ -64,7 +64,6 @@ def test_errors_restore_what_was_before():
 STAYS = "threadpoolctl 3.8 heeds only the thread that set a limit first, while it lives"
 
 
-@pytest.mark.xfail(strict=True, reason=STAYS)
 def test_overlapping_blocks_of_two_threads_restore_what_was_before_the_first():
     """The one that came first leaves first: a plain limit would then leave one thread for good."""
     inside, leave, left, end = (threading.Event() for _ in range(4))
@@ -98,7 +97,6 @@ def test_plain_limits_that_overlap_do_not_restore():
     assert set(blas_threads()) == {1}
 
 
-@pytest.mark.xfail(strict=True, reason=STAYS)
 def test_a_thread_may_come_after_the_main_thread():
     """The right to set the number of threads must not stay with the one that came first."""
     with single_threaded():

@@ -69,13 +69,17 @@ class ChainFolder:
         if not path.exists():
             return None
         record = _read(path)
-        saved = tuple(int(each) for each in record.pop("saved"))
+        try:
+            saved = tuple(int(each) for each in record.pop("saved"))
+            state = _unpack(record, fixed)
+        except (KeyError, ValueError) as error:
+            raise _damaged(path) from error
         chunks = [_read(self._chunk(*pair)) for pair in pairwise(saved)]
         draws = {
             name: np.concatenate([chunk[name] for chunk in chunks])
             for name in (chunks[0] if chunks else {})
         }
-        return _unpack(record, fixed), draws, saved
+        return state, draws, saved
 
     def _chunk(self, start: int, stop: int) -> Path:
         return self.path / f"draws-{start:08d}-{stop:08d}.npz"
@@ -100,7 +104,7 @@ class RunFolder:
             if all(each.name.startswith(UNFINISHED) for each in self.path.iterdir()):
                 return None
             record = _json(self.path / "run.json")
-            if {"layout", "seed"} <= record.keys():
+            if "layout" in record and str(record.get("seed")).isdigit():
                 return record
         raise InputError(
             f"checkpoint={str(self.path)!r} is in use for something else; "
@@ -195,12 +199,17 @@ def _noise_sets(record: Mapping[str, NDArray[Any]]) -> tuple[NoiseSet, ...]:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             return dict(file)
-    except (OSError, ValueError, BadZipFile) as error:
-        raise InputError(
-            f"the checkpoint's file {str(path)!r} is missing or damaged; name a new folder"
-        ) from error
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"the checkpoint's file {str(path)!r} is missing or damaged; name a new folder"
+    )
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -22,6 +22,8 @@ MOST_CHECKED_ENTRIES = 1e8
 MOST_CORRELATED = 500
 # How many standard deviations of the log density over the data the default prior allows.
 DEFAULT_SPREAD = 10.0
+# Spreads beyond this, or below its inverse, have squares and products that leave double precision.
+LARGEST = 1e70
 
 
 def data_mean(contrasts: Sequence[Contrast]) -> FloatArray:
@@ -54,20 +56,28 @@ def default_prior(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior
 
 def _spread(contrasts: Sequence[Contrast]) -> FloatArray:
     """Standard deviations of the statistics over the data; over all points where those are zero."""
-    spreads = []
-    for masks in (
-        [each.is_data for each in contrasts],
-        [each.is_data | True for each in contrasts],
-    ):
-        weights = [mask.astype(float) for mask in masks]
-        points = sum(float(weight.sum()) for weight in weights)
-        pairs = list(zip(contrasts, weights, strict=True))
+    of_data = _deviation(contrasts, [each.is_data.astype(float) for each in contrasts])
+    of_all = _deviation(contrasts, [np.ones(len(each.offset)) for each in contrasts])
+    spread = np.where(of_data > 0, of_data, of_all)
+    extreme = np.flatnonzero(~np.isfinite(spread) | (spread > LARGEST) | (of_all < 1 / LARGEST))
+    extreme = extreme[of_all[extreme] != 0]
+    if len(extreme):
+        raise InputError(
+            f"statistic number {extreme[0]} has a standard deviation of {spread[extreme[0]]:.3g}, "
+            "beyond what double precision can square; rescale the data to ordinary units"
+        )
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _deviation(contrasts: Sequence[Contrast], weights: Sequence[FloatArray]) -> FloatArray:
+    pairs = list(zip(contrasts, weights, strict=True))
+    points = sum(float(weight.sum()) for weight in weights)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         mean = np.sum([each.design.rmatvec(w) for each, w in pairs], axis=0)[:-1] / points
         square = np.sum([each.design.gram_diagonal(w) for each, w in pairs], axis=0)[:-1] / points
         # Round-off leaves a share of 1e-15 of the square where a statistic does not vary.
-        spreads.append(np.sqrt(np.where(square - mean**2 > 1e-13 * square, square - mean**2, 0)))
-    spread = np.where(spreads[0] > 0, spreads[0], spreads[1])
-    return np.where(spread > 0, spread, 1.0)
+        varies = ~(square - mean**2 <= 1e-13 * square)
+        return np.asarray(np.sqrt(np.where(varies, square - mean**2, 0)))
 
 
 def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:

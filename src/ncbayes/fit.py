@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ncbayes import engines, inputs
-from ncbayes.base import InputError, Model, Noise, NoiseState, Prior, Schedule, shown
+from ncbayes.base import InputError, Model, Noise, NoiseState, Prior, Schedule, in_group, shown
 from ncbayes.checkpoints import RunFolder
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names
@@ -117,36 +117,19 @@ def _problem(
     first = source.fixed(0)
     raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
     full = blocks(prior, model.groups, partial(default_prior, raw))
+    full.check(len(raw))
     # A structured design is used as it is; its statistics are products of cosines and the like.
     center = None if hasattr(model, "design") else data_mean(raw)
     problem = Problem(model, source, schedule, full, engine, center)
     target = problem.target(first)
-    coupled = _check_prior(full, target)
-    for each in [raw] if coupled else [(one,) for one in raw]:
-        check_statistics(each, model)
+    state = full.draw(target.shape, np.random.default_rng(0))
+    if full.gaussian(state, target.shape)[0].between is not None:
+        check_statistics(raw, model)
+        return problem, first, target
+    for label, each in zip(source.labels, raw, strict=True):
+        with in_group(label, len(raw)):
+            check_statistics((each,), model)
     return problem, first, target
-
-
-def _check_prior(prior: Prior, target: Target) -> bool:
-    """Whether the prior couples the groups; InputError if it is not a prior of this coef."""
-    state = prior.draw(target.shape, np.random.default_rng(0))
-    precision, shift = prior.gaussian(state, target.shape)
-    within = precision.within
-    shapes = {target.shape, (*target.shape, target.shape[1])}
-    diagonal = within if within.ndim == 2 else np.einsum("gii->gi", within)
-    parts = [within, shift, *([] if precision.between is None else [precision.between])]
-    if within.shape not in shapes or shift.shape != target.shape or not (diagonal >= 0).all():
-        raise InputError(
-            "gaussian(state, shape) of the prior must return a precision with a diagonal that is "
-            f"not negative and a shift, both for coef of shape {target.shape}, got shapes "
-            f"{within.shape} and {shift.shape}; see ncbayes.testing.check_prior"
-        )
-    if not all(np.isfinite(part).all() for part in parts):
-        raise InputError(
-            "gaussian(state, shape) of the prior returns numbers that are not finite; see "
-            "ncbayes.testing.check_prior"
-        )
-    return precision.between is not None
 
 
 def _engine(engine: Any) -> Engine:

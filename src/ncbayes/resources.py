@@ -32,8 +32,9 @@ class Size:
         p, points = self.statistics + 1, sum(self.rows)
         # Points in four places; offset, labels, weights, log odds and what is made on the way.
         pooled = 8.0 * points * (4 * self.dimension + 12)
-        # Statistics, design and its weighted copy; a structured design keeps none of them.
-        matrix = 0.0 if self.structured else 8.0 * p * (2 * points + max(self.rows))
+        # Design, its weighted copy, and what the checks before the chains make of it; a structured
+        # design keeps none of them.
+        matrix = 0.0 if self.structured else 8.0 * p * 5 * points
         # Precision and factor by group; conjugate gradients and Woodbury have neither.
         square = 8.0 * min(p, max(self.rows)) ** 2 * (1 + len(self.rows))
         kept = 8.0 * draws * len(self.rows) * p

@@ -25,6 +25,7 @@ def single_threaded() -> Iterator[None]:
     with _lock:
         _users += 1
         if _users == 1:
+            _let_any_thread_set_limits()
             _limit = threadpool_limits(1)
     try:
         yield
@@ -32,4 +33,16 @@ def single_threaded() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
+                _let_any_thread_set_limits()
                 _limit.restore_original_limits()
+                _let_any_thread_set_limits()
+
+
+def _let_any_thread_set_limits() -> None:
+    """threadpoolctl 3.8 heeds only the first thread that set a limit, until told otherwise."""
+    import threadpoolctl
+
+    controller = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(controller, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)

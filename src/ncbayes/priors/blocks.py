@@ -56,6 +56,14 @@ class Blocks:
             ).items()
         }
 
+    def check(self, groups: int) -> None:
+        """InputError if a part is not a prior of its columns."""
+        for part in self.parts:
+            shape = (groups, part.stop - part.start)
+            state = part.prior.draw(shape, np.random.default_rng(0))
+            precision, shift = part.prior.gaussian(state, shape)
+            _check_gaussian(part.name, precision, np.asarray(shift), shape)
+
     def _within(self, precisions: list[Precision], shape: tuple[int, int]) -> FloatArray:
         if all(precision.within.ndim == 2 for precision in precisions):
             return np.concatenate([precision.within for precision in precisions], axis=1)
@@ -114,6 +122,29 @@ def _checked(name: str, prior: object) -> Prior:
             f"the prior of {name} must be one such as ncbayes.priors.Normal(1), got {shown(prior)}"
         )
     return prior
+
+
+def _check_gaussian(
+    name: str, precision: Precision, shift: FloatArray, shape: tuple[int, int]
+) -> None:
+    within, between = np.asarray(precision.within), precision.between
+    wanted = {shape, (*shape, shape[1])}
+    coupling = (shape[0] - 1, shape[1]) if between is None else np.shape(between)
+    if within.shape not in wanted or shift.shape != shape or coupling != (shape[0] - 1, shape[1]):
+        raise InputError(
+            f"the prior of {name} must return a precision of shape {shape} or "
+            f"{(*shape, shape[1])} and a shift of shape {shape}, got {within.shape} and "
+            f"{shift.shape}; see ncbayes.testing.check_prior"
+        )
+    diagonal = within if within.ndim == 2 else np.einsum("gii->gi", within)
+    finite = all(
+        np.isfinite(each).all() for each in (within, shift, 0 if between is None else between)
+    )
+    if not finite or not (diagonal >= 0).all():
+        raise InputError(
+            f"the prior of {name} returns a precision or shift that is not finite, or a negative "
+            "precision; see ncbayes.testing.check_prior"
+        )
 
 
 def _key(part: Part, name: str) -> str:

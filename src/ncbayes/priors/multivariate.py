@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Precision, State, shown
+from ncbayes.priors.normal import numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +22,19 @@ class MultivariateNormal:
         square = (
             matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.dtype.kind in "fi"
         )
-        if not square or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
+        if not square or not np.isfinite(matrix).all() or not _is_symmetric(matrix):
             raise InputError(
                 "MultivariateNormal(precision=...) must be a finite symmetric matrix with one row "
                 f"a statistic, got {shown(self.precision)}"
             )
         if not np.linalg.eigvalsh(_correlation(matrix)).min() > 0:
             raise InputError("MultivariateNormal(precision=...) must be positive definite")
+        mean = numbers(self.mean)
+        if mean.shape not in ((), (len(matrix),)) or np.isnan(mean).any():
+            raise InputError(
+                f"MultivariateNormal(mean=...) must be one finite number or {len(matrix)} of them, "
+                f"one for each statistic, got {shown(self.mean)}"
+            )
 
     def __repr__(self) -> str:
         return f"MultivariateNormal({len(self.precision)} statistics)"
@@ -48,6 +55,10 @@ class MultivariateNormal:
 
     def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
         return state
+
+
+def _is_symmetric(matrix: FloatArray) -> bool:
+    return bool(np.abs(matrix - matrix.T).max(initial=0) <= 1e-8 * np.abs(matrix).max(initial=0))
 
 
 def _correlation(matrix: FloatArray) -> FloatArray:
