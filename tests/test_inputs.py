@@ -321,7 +321,7 @@ PRIOR = {
     ),
     "a gaussian of the wrong shape": (
         lambda: fit(prior=Given(np.ones((1, 3)), np.zeros((1, 3)))),
-        r"prior of theta must return a precision of shape \(1, 2\) .*, got \(1, 3\) and \(1, 3\); see",
+        r"prior of theta must return a precision of shape \(1, 2\) .*, got \(1, 3\) and \(1, 3\)",
     ),
     "a negative precision": (
         lambda: fit(prior=Given(np.array([[1.0, -1.0]]), np.zeros((1, 2)))),

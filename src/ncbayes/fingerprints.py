@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ def identity(
     problem: Problem, noise: NoiseState, target: Target, plan: Sequence[Segment]
 ) -> dict[str, Any]:
     """Hashes that change when data, model, noise, prior or engine change, and what made them."""
+    from importlib.metadata import version
+
     names = {key: list(names) for key, names in problem.model.groups.items()}
     points = [np.concatenate([d, s.points]) for d, s in zip(problem.data, noise.sets, strict=True)]
     return {
