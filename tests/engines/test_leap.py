@@ -7,14 +7,14 @@ from scipy.special import ndtri
 import ncbayes as ncb
 from ncbayes.contrast import Contrast
 from ncbayes.engines.gibbs import Gibbs
-from ncbayes.engines.leap import Laplace, Posterior, laplace, leap
+from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
 from ncbayes.linalg.designs import Dense, with_intercept
 
 
 def small_posterior(rng, rows=15):
     design = with_intercept(Dense(rng.standard_normal((rows, 1)) + 0.5))
     contrast = Contrast(design, rng.normal(1.0, 1.0, rows), np.arange(rows) < rows // 2)
-    return Posterior(contrast, np.array([[0.5, 0.1], [0.1, 0.3]]), np.array([0.2, -0.1]))
+    return LogPosterior(contrast, np.array([[0.5, 0.1], [0.1, 0.3]]), np.array([0.2, -0.1]))
 
 
 def test_gradient_and_curvature_are_those_of_the_log_density(seed):
@@ -45,7 +45,7 @@ def test_laplace_converges_far_from_zero(size):
     design = with_intercept(Dense(np.column_stack([x, -(x**2) / 2])))
     contrast = Contrast(design, np.full(440, -30.0), np.arange(440) < 40)
     precision = np.diag([1e-2 * size**2, 1e-2 * size**4, 1e-3])
-    assert laplace(Posterior(contrast, precision, np.zeros(3))) is not None
+    assert laplace(LogPosterior(contrast, precision, np.zeros(3))) is not None
 
 
 def exact_draws(posterior, count, rng):

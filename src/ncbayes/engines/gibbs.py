@@ -11,7 +11,7 @@ from polyagamma import random_polyagamma
 
 from ncbayes.base import Draw, FloatArray, State
 from ncbayes.contrast import Target, label_probability
-from ncbayes.engines.leap import Laplace, Posterior, laplace, leap
+from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
 from ncbayes.linalg import gaussian
 
 # Beyond this |z| the second term of PG(1, z)'s series is below exp(-2 |z|) of the first, which is
@@ -101,7 +101,7 @@ class Gibbs:
         made = []
         for each, within, own in zip(target.contrasts, prior.within, shift, strict=True):
             precision = np.diag(within) if within.ndim == 1 else np.array(within)
-            made.append(laplace(Posterior(each, precision, np.array(own))))
+            made.append(laplace(LogPosterior(each, precision, np.array(own))))
         return tuple(each for each in made if each) if all(made) else ()
 
     def _conditional(

@@ -27,7 +27,7 @@ LARGEST_STEP = 0.7
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class LogPosterior:
     """The posterior of one group's coef given its prior ``N(precision^-1 shift, precision^-1)``."""
 
     contrast: Contrast
@@ -55,7 +55,7 @@ class Posterior:
 class Laplace:
     """A posterior with its mode and the Cholesky factor of its curvature there."""
 
-    posterior: Posterior
+    posterior: LogPosterior
     mode: FloatArray
     factor: FloatArray
 
@@ -73,7 +73,7 @@ class Laplace:
         return np.asarray(solved)
 
 
-def laplace(posterior: Posterior) -> Laplace | None:
+def laplace(posterior: LogPosterior) -> Laplace | None:
     """The Laplace approximation by Newton's method from zero; None if it does not converge."""
     coef = np.zeros_like(posterior.shift)
     value = posterior.log_density(coef)
