@@ -355,8 +355,30 @@ def test_ctrl_c_returns_what_there_is(cores, tmp_path, monkeypatch):
     kept = posterior.theta.sizes["draw"]
     assert 0 < kept < 100_000
     assert np.all(posterior.theta.to_numpy() != 0)
-    short = run(draws=min(kept, 50), tune=0, chains=posterior.theta.sizes["chain"])
-    np.testing.assert_array_equal(posterior.theta[:, : min(kept, 50)], short.theta)
+    same = run(draws=min(kept, 50), tune=0, chains=2).theta.sel(chain=posterior.theta["chain"])
+    np.testing.assert_array_equal(posterior.theta[:, : min(kept, 50)], same)
+
+
+@pytest.mark.parametrize("after", [0.2, 0.5])
+def test_ctrl_c_while_processes_start_shows_no_tracebacks(after):
+    """A terminal sends the signal to the whole process group, importing workers included."""
+    code = (
+        "import numpy as np, ncbayes as ncb\n"
+        "x = ncb.models.VonMises().sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    ncb.fit(ncb.models.VonMises(), x, draws=10**7, tune=10**6, cores=2, seed=1)\n"
+        "except KeyboardInterrupt as stopped:\n"
+        "    print(stopped)\n"
+    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, **streams)
+    child.stdout.readline()
+    time.sleep(after)
+    os.killpg(child.pid, signal.SIGINT)
+    shown, _ = child.communicate(timeout=60)
+    assert "Traceback" not in shown
+    assert "interrupted before the first kept draw" in shown
 
 
 def test_an_interrupted_fit_can_be_finished(monkeypatch):

@@ -221,6 +221,10 @@ def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
         "observed_data": _observed(run.problem),
         "noise": _noise(run.problem, states, stacked),
     }
+    # An interrupted fit may have kept chain 1 and not chain 0.
+    indices = [chain.index for chain in chains]
+    for name in ("posterior", "sample_stats"):
+        groups[name] = groups[name].assign_coords(chain=indices)
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = _attributes(run, chains, kept)
     for child in tree.children.values():
