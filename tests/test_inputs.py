@@ -265,7 +265,10 @@ NOISE = {
         r"noise must have sample.*such as ncbayes.noise.Uniform\(space\).* got the class Normal$",
     ),
     "schedule class": (lambda: fit(noise=noise.Pooled), "got the class Pooled$"),
-    "string": (lambda: fit(noise="normal"), "noise must have sample.* got 'normal'$"),
+    "string": (
+        lambda: fit(noise="normal"),
+        """noise must be "auto", a distribution or a schedule, got 'normal'$""",
+    ),
     "string in a schedule": (lambda: fit(noise=noise.Fresh("normal")), "sample.* got 'normal'$"),
     "a long list": (lambda: fit(noise=LONG), r"noise must have sample.* got \[1, 1, .*\.\.\.$"),
     "wrong groups": (
@@ -289,7 +292,7 @@ NOISE = {
             r"^noise_ratio must be a positive number \(noise points for each data point\), got "
             + re.escape(shown(value)),
         )
-        for value in (0, -1, math.nan, math.inf, "5", True, None, np.complex128(1), LONG)
+        for value in (0, -1, math.nan, math.inf, "5", True, np.complex128(1), LONG)
     },
     "ratio too small": (
         lambda: fit(noise_ratio=0.01),

@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ncbayes as ncb
+from ncbayes.threads import single_threaded
+
 STUDIES = Path(__file__).parents[1] / "studies"
 
 
@@ -41,3 +44,25 @@ def test_the_posterior_agrees_with_quadrature(name, seed):
     assert abs(found["log_z"][0]) < 4.9
     # The broken twin: the posterior of half the data is wider by sqrt(2).
     assert np.any(np.abs(np.sqrt(2) * found["ratio"] - 1) > 0.05 + 4.9 * 0.012)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["VonMises", "Gaussian"])
+def test_estimator_and_posterior_have_the_covariances_of_the_theory(name, seed):
+    study, count = load("asymptotic_covariance"), 600
+    model, truth, noise = study.MODELS[name]
+    theory = ncb.asymptotics.expected(model, truth, noise, 1)
+    seeds = [1000 * seed + k for k in range(count)]
+    with single_threaded():
+        estimates = np.array([study.estimate(name, 1, each) for each in seeds])
+    sampling = study.ROWS * np.cov(estimates, rowvar=False)
+    # A sample variance has a longer tail than a normal: 6 standard errors for one in a million.
+    assert np.abs(study.in_errors(sampling, theory.sandwich, count)).max() < 6
+    fitted = [study.posterior_covariance(name, 1, each) for each in seeds[:10]]
+    posterior = study.ROWS * np.diag(np.mean(fitted, axis=0))
+    # 10 times 300 draws, and 10 data sets, leave about 3 %.
+    inverse = np.diag(theory.inverse_curvature)
+    assert np.all(np.abs(posterior / inverse - 1) < 4.9 * 0.03), posterior / inverse
+    # The broken twins: each with the other's theory, which differs in c.
+    assert study.in_errors(sampling, theory.inverse_curvature, count)[-1, -1] < -6
+    assert posterior[-1] / theory.sandwich[-1, -1] > 1 + 4.9 * 0.03

@@ -17,6 +17,7 @@ __all__ = [
     "FitWarning",
     "InputError",
     "Posterior",
+    "asymptotics",
     "engines",
     "fit",
     "load",
@@ -30,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``plots`` and ``testing`` are imported when they are first used: not every fit needs them."""
-    if name in {"plots", "testing"}:
+    """``asymptotics``, ``plots`` and ``testing`` are imported on first use: few fits need them."""
+    if name in {"asymptotics", "plots", "testing"}:
         return importlib.import_module(f"ncbayes.{name}")
     raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")

@@ -97,7 +97,9 @@ class Model(Protocol):
 
     Optional powers, asked for by name when an engine or a read-out needs them:
     ``design(x)`` (a structured operator cheaper than the dense matrix),
-    ``sample(theta, size, rng)`` and ``log_partition(theta)``.
+    ``sample(theta, size, rng)``, ``log_partition(theta)``, and ``sweep(theta, x, rng)`` (one
+    Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
+    invariant; annealed noise needs it).
     """
 
     @property

@@ -7,7 +7,7 @@ import platform
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -99,6 +99,23 @@ def run(
         else:
             done = _in_processes(jobs, cores, board)
     return [chain for chain in done if chain is not None]
+
+
+@contextmanager
+def before_chains(sweeps: int, progress: Progress) -> Iterator[Callable[[], None]]:
+    """For work before the chains start: a function to call before every sweep; it obeys Ctrl-C."""
+    with (
+        single_threaded(),
+        watched(1, sweeps, progress, "noise") as board,
+        _stop_on_interrupt(board),
+    ):
+
+        def report() -> None:
+            board.report(0, board.sweeps(0) + 1)
+            if board.stopped:
+                raise KeyboardInterrupt("interrupted while the noise was adapted, before any draw")
+
+        yield report
 
 
 def _in_processes(jobs: list[Job], cores: int, board: Board) -> list[Chain | None]:

@@ -95,6 +95,15 @@ class RunFolder:
         """The folder of chain ``index``."""
         return ChainFolder(self.path / f"chain-{index}")
 
+    def keep(self, name: str, arrays: Arrays) -> None:
+        """Write arrays to a file of the run."""
+        values: dict[str, Any] = dict(arrays)
+        _write(self.path / name, lambda file: np.savez(file, **values))
+
+    def kept(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """The arrays of a file of the run; None if there is none."""
+        return _read(self.path / name) if (self.path / name).exists() else None
+
     def stored(self) -> dict[str, Any] | None:
         """What run.json says; None in a new or empty folder."""
         if not self.path.exists():

@@ -91,8 +91,7 @@ def contrast(
     Noise points where the model has no mass are noise with certainty, whatever coef is: they
     add log 1 = 0 to the log likelihood, so their rows are left out, while m still counts them.
     """
-    inside = model.space.contains(noise.points)
-    inside[inside] = np.ravel(model.log_base(noise.points[inside])) > -np.inf
+    inside = has_mass(model, noise.points)
     if not inside.any():
         raise InputError(
             f"none of the {len(inside)} noise points lies where {model_name(model)} has mass, so "
@@ -115,6 +114,13 @@ def contrast(
     )
     is_data = np.arange(len(points)) < len(data)
     return Contrast(design, offset, is_data)
+
+
+def has_mass(model: Model, points: FloatArray) -> BoolArray:
+    """Where the model's density is positive: in its space, with a base that is."""
+    inside = model.space.contains(points)
+    inside[inside] = np.ravel(model.log_base(points[inside])) > -np.inf
+    return inside
 
 
 def _design(model: Model, points: FloatArray, rows: int, center: FloatArray | None) -> Design:
@@ -175,6 +181,7 @@ __all__ = [
     "Engine",
     "Target",
     "contrast",
+    "has_mass",
     "label_probability",
     "model_name",
     "relabelled",

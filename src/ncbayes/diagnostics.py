@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from ncbayes.base import BoolArray, FloatArray
+from ncbayes.base import BoolArray, Design, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,61 @@ def overlap(log_odds: FloatArray, is_data: BoolArray) -> float:
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     n, m = int(np.sum(is_data)), int(np.sum(~is_data))
     return float((np.sum(ranks[is_data]) - n * (n + 1) / 2) / (n * m))
+
+
+def information_kept(design: Design, log_odds: FloatArray, more: float = 1.0) -> float:
+    """The share of the exact likelihood's information that the contrast keeps, from 0 to 1.
+
+    Averaged over the statistics, each with c unknown and the other coefficients known:
+    ``E_p(w) Var_wp(statistic) / Var_p(statistic)`` with ``w = 1 - rho``. Intervals are wider by
+    about ``1 / sqrt`` of it. ``more``: as if there were so many times the noise points.
+    """
+    chance = expit(log_odds)
+    weight = chance * expit(np.log(more) - log_odds)
+    if not (weight.sum() > 0 and chance.sum() > 0):
+        return 0.0  # every label is certain
+    exact = _variances(design, chance)
+    varies = exact > 0
+    kept = weight.sum() / chance.sum() * _variances(design, weight)[varies] / exact[varies]
+    return float(np.mean(np.clip(kept, 0.0, 1.0)))
+
+
+NOISE_FACTS = (
+    "noise_points",
+    "auc",
+    "lowest_log_odds",
+    "highest_log_odds",
+    "ideal_noise",
+    "information_kept",
+)
+
+
+def noise_facts(
+    design: Design, log_odds: FloatArray, is_data: BoolArray, size: int
+) -> dict[str, float]:
+    """How one noise set of ``size`` points compares with the data, in numbers.
+
+    Ideal noise, drawn from the model itself, keeps m / (n + m) of the information; so noise that
+    keeps the share k is worth ``ideal_noise = n k / (1 - k)`` such points.
+    """
+    kept = information_kept(design, log_odds)
+    return {
+        "noise_points": float(size),
+        "auc": overlap(log_odds, is_data),
+        "lowest_log_odds": float(log_odds.min()),
+        "highest_log_odds": float(log_odds.max()),
+        "ideal_noise": float(np.sum(is_data)) * kept / max(1 - kept, 1e-12),
+        "information_kept": kept,
+    }
+
+
+def _variances(design: Design, weights: FloatArray) -> FloatArray:
+    """Weighted variances of the statistics, all columns of the design but the last."""
+    total = weights.sum()
+    means, squares = design.rmatvec(weights) / total, design.gram_diagonal(weights) / total
+    # Round-off leaves a share of 1e-15 of the square where a statistic does not vary.
+    variances = (squares - means**2)[:-1]
+    return np.where(variances > 1e-13 * squares[:-1], variances, 0.0)
 
 
 def quantities(tree: xr.DataTree) -> Iterator[tuple[str, NDArray[Any]]]:

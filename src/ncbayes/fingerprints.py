@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,10 @@ def described(value: object) -> str:
         return (
             digest(str(value.dtype), [value], as_is) if value.dtype.kind in "biuf" else str(value)
         )
-    if type(value).__repr__ is not object.__repr__:
+    if isinstance(value, Mapping):
+        return str({str(key): described(each) for key, each in value.items()})
+    # What a dataclass shows of its arrays is cut, and what it shows of others may be an address.
+    if type(value).__repr__ is not object.__repr__ and not is_dataclass(value):
         own = "" if isinstance(value, type) else repr(value)
         return f"{type(value).__name__} {own}"
     names = [*getattr(value, "__dict__", {}), *getattr(type(value), "__slots__", ())]

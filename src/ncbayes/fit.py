@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ncbayes import engines, inputs
-from ncbayes.base import InputError, Model, Noise, NoiseState, Prior, Schedule, in_group, shown
+from ncbayes.base import (
+    FloatArray,
+    InputError,
+    Model,
+    Noise,
+    NoiseState,
+    Prior,
+    Schedule,
+    in_group,
+    shown,
+)
 from ncbayes.checkpoints import RunFolder
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names
 from ncbayes.engines import Gibbs
-from ncbayes.fingerprints import identity
+from ncbayes.fingerprints import described, identity
+from ncbayes.noise.adaptive import Adaptive
+from ncbayes.noise.auto import Auto
 from ncbayes.posterior import Posterior, Run, finish
+from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
@@ -28,9 +43,9 @@ def fit(
     model: Model,
     data: Any,
     *,
-    noise: Noise | Mapping[str, Noise] | Schedule | None = None,
+    noise: Noise | Mapping[str, Noise] | Schedule | Adaptive | Auto | str | None = None,
     prior: Prior | Mapping[str, Prior] | None = None,
-    noise_ratio: float = 1.0,
+    noise_ratio: float | None = None,
     engine: str | Engine = "auto",
     draws: int = 1000,
     tune: int = 1000,
@@ -52,12 +67,15 @@ def fit(
     noise
         A distribution, a mapping from group labels to distributions, or a schedule
         (``noise.Fixed``, ``Fresh``, ``Pooled``). None: fixed noise matched to the data.
+        ``noise.Adaptive()`` moves toward the fitted model before the chains start; "auto" (or
+        ``noise.Auto()``) tries several and takes the best, with the noise ratio if none is given.
     prior
         A prior of theta, or a mapping from blocks of statistics (the keys of ``model.groups``, and
         "normalizer") to priors. What is left out gets a weak prior on the data's own scale,
         ``theta ~ N(0, 100 Cov(statistics)^-1)``, and the normalizer N(0, 1000).
     noise_ratio
-        Noise points for each data point; more noise, narrower posteriors, slower sweeps.
+        Noise points for each data point; more noise, narrower posteriors, slower sweeps. None: 1,
+        or what ``noise="auto"`` chooses.
     engine
         "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``.
     draws, tune, chains
@@ -80,34 +98,66 @@ def fit(
     model = inputs.checked_model(model)
     groups = inputs.checked_data(model, data)
     sizes = inputs.checked_sizes(noise_ratio, groups)
-    schedule = inputs.checked_schedule(noise)
+    schedule, making = inputs.checked_schedule(noise)
     plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
-    rows = tuple(len(points) + m for points, m in zip(groups.values(), sizes, strict=True))
-    structured = hasattr(model, "design")
-    size = Size(rows, len(statistic_names(model)), model.space.dimension, structured)
+    size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
     with single_threaded():
         noises = inputs.checked_noises(schedule.noise, model, groups)
         source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
         problem, first, target = _problem(model, source, schedule, prior, _engine(engine))
+        if schedule.noise is not None:
+            inputs.check_consistency(noises, model.space, entropy)
         settings = {
             "model": model_name(model),
             "engine": model_name(problem.engine),
             "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
-            "schedule": type(schedule).__name__,
-            "noise_ratio": float(noise_ratio),
+            "schedule": type(making or schedule).__name__,
+            "noise_ratio": 1.0 if noise_ratio is None else float(noise_ratio),
             "seed": str(entropy),
             "draws": draws,
             "tune": tune,
             "chains": chains,
         }
         if folder is not None:
-            folder.claim({**settings, **identity(problem, first, target, plan)})
-    return finish(Run(problem, plan, chains, tune, cores, size, folder, progress, settings))
+            made_by = {} if making is None else {"settings of the noise": described(making)}
+            folder.claim({**settings, **made_by, **identity(problem, first, target, plan)})
+    run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
+    return finish(run if making is None else _prepared(run, making, noise_ratio))
+
+
+def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> Run:
+    """The run with its noise made."""
+    sweeps = (run.tune, run.settings["draws"])
+    began = time.monotonic()
+    made = prepare(run.problem, making, noise_ratio, sweeps, run.folder, run.progress)
+    problem = made.problem
+    size = _size(problem.model, problem.data, problem.source.sizes)
+    affordable_processes(size, run.settings["draws"], run.chain_count, run.cores)
+    noise = ", ".join(dict.fromkeys(map(model_name, problem.source.noises)))
+    return dataclasses.replace(
+        run,
+        problem=problem,
+        size=size,
+        settings={
+            **run.settings,
+            **made.settings,
+            "noise": noise,
+            "noise_ratio": made.noise_ratio,
+        },
+        adaptation=made.record,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _size(model: Model, data: Iterable[FloatArray], noise_points: Iterable[int]) -> Size:
+    rows = tuple(len(points) + m for points, m in zip(data, noise_points, strict=True))
+    structured = hasattr(model, "design")
+    return Size(rows, len(statistic_names(model)), model.space.dimension, structured)
 
 
 def _problem(

@@ -23,6 +23,9 @@ from ncbayes.base import (
     shown,
 )
 from ncbayes.contrast import model_name, statistic_names
+from ncbayes.noise.adaptive import Adaptive
+from ncbayes.noise.auto import Auto
+from ncbayes.noise.consistency import complaint
 from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
 from ncbayes.priors.blocks import NORMALIZER
@@ -33,6 +36,8 @@ Seed = int | np.random.Generator | None
 # xarray and netCDF take "/" for a path, "." parts a block's name from that of its scale.
 FORBIDDEN = "./"
 LOG_Z = "log_z"
+# Draws that show an error of about a tenth in a density, and take milliseconds.
+CHECKED_DRAWS = 8000
 
 
 def checked_count(name: str, value: object, least: int) -> int:
@@ -129,7 +134,9 @@ def _read_only(points: FloatArray) -> FloatArray:
 
 
 def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int, ...]:
-    """Noise points a group, ``noise_ratio`` times its rows."""
+    """Noise points a group, ``noise_ratio`` times its rows; None: as many as rows."""
+    if noise_ratio is None:
+        return tuple(len(points) for points in data.values())
     number = isinstance(noise_ratio, numbers.Real) and not isinstance(noise_ratio, bool)
     if not number or not math.isfinite(noise_ratio) or noise_ratio <= 0:
         raise InputError(
@@ -148,11 +155,24 @@ def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int
     return sizes
 
 
-def checked_schedule(noise: Any) -> Schedule:
-    """The noise schedule: as passed, or ``Fixed`` around a distribution, a mapping or None."""
+def checked_schedule(noise: Any) -> tuple[Schedule, Adaptive | Auto | None]:
+    """The noise schedule, and what makes its noise before the chains start, if anything does.
+
+    A distribution, a mapping or None is ``Fixed``; so is adapted and chosen noise, once made.
+    """
+    if isinstance(noise, str):
+        if noise != "auto":
+            raise InputError(
+                f'noise must be "auto", a distribution or a schedule, got {shown(noise)}'
+            )
+        noise = Auto()
+    if isinstance(noise, Adaptive):
+        return Fixed(noise.noise), noise
+    if isinstance(noise, Auto):
+        return Fixed(), noise
     if isinstance(noise, Schedule) and not isinstance(noise, type):
-        return noise
-    return Fixed(noise)
+        return noise, None
+    return Fixed(noise), None
 
 
 def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> tuple[Noise, ...]:
@@ -180,6 +200,22 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
                 f"got {shown(each)}"
             )
     return tuple(by_label[label] for label in data)
+
+
+def check_consistency(noises: Iterable[Noise], space: Space, entropy: int) -> None:
+    """Refuse noise whose draws do not follow its density, or whose density is not normalized."""
+    rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(3,)))
+    # Groups often share one distribution.
+    for noise in {id(each): each for each in noises}.values():
+        draws = np.asarray(noise.sample(CHECKED_DRAWS, rng), dtype=float)
+        if draws.shape != (CHECKED_DRAWS, space.dimension) or not space.contains(draws).all():
+            continue  # a wrong shape is named later; noise beyond the space has no reference here
+        wrong = complaint(noise, space, draws, rng)
+        if wrong:
+            raise InputError(
+                f"the noise {model_name(noise)} {wrong}; sample and log_density must be those of "
+                "one distribution, log_density normalized (ncbayes.testing.check_noise tells more)"
+            )
 
 
 def checked_entropy(seed: Seed, stored: int | None) -> int:

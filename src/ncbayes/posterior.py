@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
-from ncbayes.base import FloatArray, InputError, NoiseState, Segment, shown
+from ncbayes.base import FloatArray, InputError, NoiseSet, NoiseState, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
-from ncbayes.contrast import statistic_names
+from ncbayes.contrast import has_mass, statistic_names
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
+from ncbayes.reports import NoiseReport, noise_report
 from ncbayes.resources import Size, worthwhile_processes
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Run:
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
+    adaptation: Mapping[str, FloatArray] = field(default_factory=dict)
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -124,6 +126,13 @@ class Posterior:
             ratio = between / within if within > 0 else np.nan
             rows[name] = {"between_sd": between, "within_sd": within, "ratio": ratio}
         return pd.DataFrame.from_dict(rows, orient="index")
+
+    def noise_report(self) -> NoiseReport:
+        """How good the noise is: overlap with the data, what it is worth, what it costs."""
+        spread = None
+        if len(np.unique(diagnostics.noise_sets(self.data))) > 1:
+            spread = self.between_set_spread()
+        return noise_report(self.data, spread)
 
     def warning_lines(self) -> list[str]:
         """What needs attention (R-hat, effective draws, noise), one line each, with what to do."""
@@ -221,6 +230,11 @@ def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
         "observed_data": _observed(run.problem),
         "noise": _noise(run.problem, states, stacked),
     }
+    if run.adaptation:
+        groups["adaptation"] = xr.Dataset(
+            {name: (("update", "group"), values) for name, values in run.adaptation.items()},
+            coords={"group": list(run.problem.labels)},
+        )
     # An interrupted fit may have kept chain 1 and not chain 0.
     indices = [chain.index for chain in chains]
     for name in ("posterior", "sample_stats"):
@@ -313,36 +327,60 @@ def _noise_states(run: Run, sets: NDArray[Any], chains: list[Chain]) -> dict[int
 def _noise(
     problem: Problem, states: Mapping[int, NoiseState], stacked: Mapping[str, NDArray[Any]]
 ) -> xr.Dataset:
+    """The noise behind the draws, and how well each set of it can be compared with the data."""
     import xarray as xr
 
-    rows = [
-        (k, label, each)
-        for k, state in states.items()
-        for label, each in zip(problem.labels, state.sets, strict=True)
-    ]
-    sizes = [len(each.points) for _, _, each in rows]
     sets = stacked["stats/noise_set"][0]
-    auc = [
-        _overlaps(problem, state, stacked["coef"][:, sets == k].mean(axis=(0, 1)))
-        for k, state in states.items()
-    ]
+    rows, facts = [], []
+    for k, state in states.items():
+        coef = stacked["coef"][:, sets == k].mean(axis=(0, 1))
+        for g, each in enumerate(state.sets):
+            rows.append((k, problem.labels[g], each))
+            facts.append(_facts(problem, g, each, coef[g]))
+    by_set = (len(states), len(problem.labels))
+    names = diagnostics.NOISE_FACTS
+    numbers = {n: np.array([fact[n] for fact in facts]).reshape(by_set) for n in names}
+    arrays = {n: np.concatenate([getattr(each, n) for *_, each in rows]) for n in _OF_NOISE}
+    at_data = [fact["data"] for fact in facts]
     return xr.Dataset(
         {
-            "points": (("noise_row", "axis"), np.concatenate([each.points for *_, each in rows])),
-            "log_density": ("noise_row", np.concatenate([each.log_density for *_, each in rows])),
-            "auc": (("noise_set", "group"), np.array(auc)),
+            **{name: (("noise_set", "group"), values) for name, values in numbers.items()},
+            "points": (("noise_row", "axis"), arrays["points"]),
+            "log_density": ("noise_row", arrays["log_density"]),
+            "log_odds": ("noise_row", np.concatenate([fact["noise"] for fact in facts])),
+            "log_density_at_data": (
+                ("noise_set", "row"),
+                arrays["log_density_at_data"].reshape(len(states), -1),
+            ),
+            "log_odds_at_data": (
+                ("noise_set", "row"),
+                np.concatenate(at_data).reshape(len(states), -1),
+            ),
         },
         coords={
             "noise_set": list(states),
             "group": list(problem.labels),
-            "row_group": ("noise_row", np.repeat([label for _, label, _ in rows], sizes)),
-            "row_noise_set": ("noise_row", np.repeat([k for k, _, _ in rows], sizes)),
+            "row_group": ("noise_row", _repeated(rows, 1)),
+            "row_noise_set": ("noise_row", _repeated(rows, 0)),
         },
     )
 
 
-def _overlaps(problem: Problem, state: NoiseState, coef: FloatArray) -> list[float]:
-    return [
-        diagnostics.overlap(each.log_odds(row), each.is_data)
-        for each, row in zip(problem.target(state).contrasts, coef, strict=True)
-    ]
+_OF_NOISE = ("points", "log_density", "log_density_at_data")
+
+
+def _repeated(rows: list[tuple[int, str, NoiseSet]], position: int) -> NDArray[Any]:
+    values = np.array([row[position] for row in rows])
+    return np.repeat(values, [len(each.points) for *_, each in rows])
+
+
+def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> dict[str, Any]:
+    """Numbers about one noise set, and the log odds of its points and of the data."""
+    each = problem.contrast(group, noise)
+    log_odds = each.log_odds(coef)
+    data = int(np.sum(each.is_data))
+    # Points where the model has no mass are noise for certain, and not in the contrast.
+    of_noise = np.full(len(noise.points), -np.inf)
+    of_noise[has_mass(problem.model, noise.points)] = log_odds[data:]
+    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, len(noise.points))
+    return {**numbers, "data": log_odds[:data], "noise": of_noise}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ncbayes.base import (
     Segment,
     in_group,
 )
-from ncbayes.contrast import Engine, Target, contrast, model_name
+from ncbayes.contrast import Contrast, Engine, Target, contrast, model_name
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,11 @@ class Source:
     entropy: int
 
     def fixed(self, index: int) -> NoiseState:
-        return NoiseState(self._sets([self._rng(index, g) for g in range(len(self.data))]), index)
+        rngs = [self._rng(index, g) for g in range(len(self.data))]
+        return NoiseState(self.sets(self.noises, rngs), index)
 
     def fresh(self, rng: np.random.Generator) -> NoiseState:
-        return NoiseState(self._sets([rng] * len(self.data)), -1)
+        return NoiseState(self.sets(self.noises, [rng] * len(self.data)), -1)
 
     def _rng(self, index: int, group: int) -> np.random.Generator:
         # Keyed by set and group, so that neither depends on how many there are.
@@ -44,11 +45,14 @@ class Source:
             np.random.SeedSequence(self.entropy, spawn_key=(0, index, group))
         )
 
-    def _sets(self, rngs: Sequence[np.random.Generator]) -> tuple[NoiseSet, ...]:
+    def sets(
+        self, noises: Sequence[Noise], rngs: Sequence[np.random.Generator]
+    ) -> tuple[NoiseSet, ...]:
+        """A noise set for each group, from these distributions."""
         made = []
         for g, label in enumerate(self.labels):
             with in_group(label, len(self.labels)):
-                made.append(noise_set(self.noises[g], self.data[g], self.sizes[g], rngs[g]))
+                made.append(noise_set(noises[g], self.data[g], self.sizes[g], rngs[g]))
         return tuple(made)
 
 
@@ -81,11 +85,8 @@ class Problem:
 
     def target(self, noise: NoiseState) -> Target:
         """The contrastive posterior against this noise."""
-        contrasts = []
-        for label, data, each in zip(self.labels, self.data, noise.sets, strict=True):
-            with in_group(label, len(self.labels)):
-                contrasts.append(contrast(self.model, data, each, self.center))
-        return Target(tuple(contrasts), self.prior, lasting=noise.index >= 0)
+        contrasts = tuple(self.contrast(g, each) for g, each in enumerate(noise.sets))
+        return Target(contrasts, self.prior, lasting=noise.index >= 0)
 
     def log_z(self, coef: FloatArray) -> FloatArray:
         """``log Z = -c`` of coef (..., coefficient), whose last entry is c + theta . center."""
@@ -96,6 +97,21 @@ class Problem:
         """The random numbers of chain ``index``, whatever the number of chains."""
         sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(1, index))
         return np.random.default_rng(sequence)
+
+    def adaptation_rng(self, *key: int) -> np.random.Generator:
+        """Random numbers for what happens before the chains start, by step."""
+        sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(2, *key))
+        return np.random.default_rng(sequence)
+
+    def contrast(self, group: int, noise: NoiseSet) -> Contrast:
+        """The contrast of one group's data with this noise."""
+        with in_group(self.labels[group], len(self.labels)):
+            return contrast(self.model, self.data[group], noise, self.center)
+
+    def against(self, noises: tuple[Noise, ...], sizes: tuple[int, ...] | None = None) -> Problem:
+        """The same problem with other noise, and other numbers of noise points."""
+        source = replace(self.source, noises=noises, sizes=sizes or self.source.sizes)
+        return replace(self, source=source)
 
 
 def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:

@@ -32,6 +32,8 @@ class ProgressEvent:
     """Since the call began."""
     rate: float
     """Sweeps a second of this chain while it ran; not counting what a checkpoint held."""
+    stage: str = "chain"
+    """"chain", or "noise" while noise is adapted or chosen, before the chains start."""
 
 
 class Board:
@@ -76,7 +78,7 @@ class Display(Protocol):
 
 
 @contextmanager
-def watched(chains: int, sweeps: int, progress: Progress) -> Iterator[Board]:
+def watched(chains: int, sweeps: int, progress: Progress, stage: str = "chain") -> Iterator[Board]:
     """A board whose progress is shown until the block ends."""
     with tempfile.TemporaryDirectory(prefix="ncbayes-", ignore_cleanup_errors=True) as folder:
         board = Board(Path(folder) / "board", chains)
@@ -87,7 +89,7 @@ def watched(chains: int, sweeps: int, progress: Progress) -> Iterator[Board]:
             Calls(progress) if callable(progress) else Bars() if _is_terminal() else Lines()
         )
         done = threading.Event()
-        thread = threading.Thread(target=_watch, args=(board, chains, sweeps, display, done))
+        thread = threading.Thread(target=_watch, args=(board, chains, sweeps, stage, display, done))
         thread.start()
         try:
             yield board
@@ -96,7 +98,9 @@ def watched(chains: int, sweeps: int, progress: Progress) -> Iterator[Board]:
             thread.join()
 
 
-def _watch(board: Board, chains: int, sweeps: int, display: Display, done: threading.Event) -> None:
+def _watch(
+    board: Board, chains: int, sweeps: int, stage: str, display: Display, done: threading.Event
+) -> None:
     began = time.monotonic()
     clocks = [Clock() for _ in range(chains)]
 
@@ -104,7 +108,7 @@ def _watch(board: Board, chains: int, sweeps: int, display: Display, done: threa
         seconds = time.monotonic() - began
         done = [board.sweeps(i) for i in range(chains)]
         return [
-            ProgressEvent(i, sweep, sweeps, seconds, clock.rate(sweep, seconds))
+            ProgressEvent(i, sweep, sweeps, seconds, clock.rate(sweep, seconds), stage)
             for i, (sweep, clock) in enumerate(zip(done, clocks, strict=True))
         ]
 
@@ -160,7 +164,7 @@ class Bars:
     def show(self, events: list[ProgressEvent]) -> None:
         for event in events:
             if event.chain not in self._tasks:
-                name = f"chain {event.chain}"
+                name = f"chain {event.chain}" if event.stage == "chain" else event.stage
                 self._tasks[event.chain] = self._bars.add_task(name, total=event.sweeps, rate=0.0)
             self._bars.update(self._tasks[event.chain], completed=event.sweep, rate=event.rate)
 
@@ -183,7 +187,8 @@ class Lines:
         rate = sum(event.rate for event in events if event.sweep < event.sweeps)
         left = f"{(total - done) / rate:.0f} s left" if rate else "time left unknown"
         each = " ".join(f"{event.sweep}/{event.sweeps}" for event in events)
-        print(f"ncbayes: sweeps {each}, {rate:.0f}/s, {left}", file=sys.stderr, flush=True)
+        what = "sweeps" if events[0].stage == "chain" else f"{events[0].stage}, sweeps"
+        print(f"ncbayes: {what} {each}, {rate:.0f}/s, {left}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass

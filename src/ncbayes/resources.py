@@ -70,11 +70,11 @@ def worthwhile_processes(
     return 1 if short and cores is None else processes
 
 
-def sweep_seconds(target: Target) -> float:
-    """A guess at the time of one sweep."""
+def sweep_seconds(target: Target, more: float = 1.0) -> float:
+    """A guess at the time of one sweep; ``more``: as if there were so many times the points."""
     designs = [each.design for each in target.contrasts]
-    shapes = tuple(design.shape for design in designs)
-    flops = float(sum(design.matvec_flops for design in designs))
+    shapes = tuple((round(more * design.shape[0]), design.shape[1]) for design in designs)
+    flops = more * float(sum(design.matvec_flops for design in designs))
     method = gaussian.choose_method(shapes, flops, False, True)
     points = sum(rows for rows, _ in shapes)
     return gaussian.predicted_seconds(method, shapes, flops) + SECONDS_A_POINT * points

@@ -1,5 +1,7 @@
 """Exponential families, one file a family."""
 
+from ncbayes.models.ising import Ising
 from ncbayes.models.simple import Exponential, Gamma, Gaussian, VonMises
+from ncbayes.models.torus import TorusGraph
 
-__all__ = ["Exponential", "Gamma", "Gaussian", "VonMises"]
+__all__ = ["Exponential", "Gamma", "Gaussian", "Ising", "TorusGraph", "VonMises"]

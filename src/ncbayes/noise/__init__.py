@@ -1,5 +1,7 @@
 """Noise: distributions that can be drawn from and evaluated, and when a chain changes them."""
 
+from ncbayes.noise.adaptive import Adaptive
+from ncbayes.noise.auto import Auto
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -11,19 +13,33 @@ from ncbayes.noise.distributions import (
     VonMises,
     matched,
 )
+from ncbayes.noise.fitted import Tabulated, gaussian_mixture, margins
+from ncbayes.noise.kernels import KernelDensity
 from ncbayes.noise.schedules import Fixed, Fresh, Pooled
+from ncbayes.noise.tempered import Annealed, Resampled, Tempering
+from ncbayes.noise.tree import Tree
 
 __all__ = [
+    "Adaptive",
+    "Annealed",
+    "Auto",
     "Bernoulli",
     "Fixed",
     "Fresh",
     "Gamma",
+    "KernelDensity",
     "Mixture",
     "Normal",
     "Pooled",
     "Product",
+    "Resampled",
     "StudentT",
+    "Tabulated",
+    "Tempering",
+    "Tree",
     "Uniform",
     "VonMises",
+    "gaussian_mixture",
+    "margins",
     "matched",
 ]

@@ -1,0 +1,251 @@
+"""Before the chains start: one chain against noise that moves toward the model (Algorithm 3).
+
+A batch of sweeps on the noise so far gives an estimate, the estimate gives new noise, and a batch
+on that shows whether it is better. Each update is a function of the run's seed, its number and
+the state before it, and the state is saved after each, so a run that was killed goes on with the
+same noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import Draw, FloatArray, Noise, NoiseState, in_group
+from ncbayes.checkpoints import RunFolder
+from ncbayes.contrast import Contrast
+from ncbayes.diagnostics import information_kept
+from ncbayes.noise.adaptive import Adaptive
+from ncbayes.noise.tempered import Tempering
+from ncbayes.problem import Problem
+
+FILE = "adaptation.npz"
+# An update that keeps less than this much more of the information shows that noise has settled.
+SETTLED = 0.05
+NUMBERS = ("alpha", "log_z", "log_z_error", "effective", "work")
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What the updates came to: noise by group, and a record of each update and group.
+
+    ``record`` holds (update, group) arrays: the numbers of the tempering (NaN where none passed the
+    guard), ``kept``, the share of information kept on the new noise, ``kept_before``, that on the
+    noise before, and ``made``, whether it was better and stayed.
+    """
+
+    noises: tuple[Noise, ...]
+    record: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A batch of sweeps on some noise: where it ended, average coef, information kept by group."""
+
+    draw: Draw
+    coef: FloatArray
+    kept: FloatArray
+    contrasts: tuple[Contrast, ...] = ()
+
+
+@dataclass(frozen=True)
+class _State:
+    """Between two updates: the trial of the noise in use, its tempering by group, the record.
+
+    Tempering None: the noise that the group started with.
+    """
+
+    trial: Trial
+    temperings: tuple[Tempering | None, ...]
+    record: tuple[Mapping[str, FloatArray], ...] = ()
+
+
+def trial(
+    problem: Problem,
+    noises: tuple[Noise, ...],
+    draw: Draw | None,
+    batch: int,
+    rng: np.random.Generator,
+    report: Callable[[], object],
+) -> Trial:
+    """Try noise out: a batch of sweeps from ``draw``, and what its second half averages to.
+
+    Noise is judged at the estimate it leads to itself: at another's estimate, which has fitted
+    that noise's accidents, all other noise looks bad.
+    """
+    sets = problem.source.sets(noises, [rng] * len(noises))
+    target = problem.target(NoiseState(sets, 0))
+    draw = problem.engine.start(target, rng) if draw is None else draw
+    total, kept = np.zeros(target.shape), batch - batch // 2
+    for k in range(batch):
+        report()
+        draw = problem.engine.step(target, draw, rng)
+        if k >= batch - kept:
+            total += draw.coef
+    coef = total / kept
+    done = Trial(draw, coef, np.zeros(0), target.contrasts)
+    return dataclasses.replace(done, kept=kept_with(done))
+
+
+def kept_with(done: Trial, more: float = 1.0) -> FloatArray:
+    """The information kept, by group, as if there were ``more`` times the noise of the trial."""
+    pairs = zip(done.contrasts, done.coef, strict=True)
+    return np.array(
+        [information_kept(each.design, each.log_odds(row), more) for each, row in pairs]
+    )
+
+
+def adapt(
+    problem: Problem,
+    settings: Adaptive,
+    updates: int,
+    folder: RunFolder | None = None,
+    report: Callable[[], object] = lambda: None,
+) -> Adaptation:
+    """Run the updates; ``report`` is called before every sweep, and may raise to stop."""
+    bases = tuple(
+        settings.starting_base(problem.model, start, data)
+        for start, data in zip(problem.source.noises, problem.data, strict=True)
+    )
+    state = _load(folder, problem)
+    if state is None:
+        rng = problem.adaptation_rng(0)
+        first = trial(problem, problem.source.noises, None, settings.batch, rng, report)
+        state = _State(first, (None,) * len(bases))
+        _save(folder, state)
+    while not _done(state, updates):
+        state = _updated(problem, settings, bases, state, report)
+        _save(folder, state)
+    noises = _noises(problem, settings, bases, state.temperings)
+    names = state.record[0]
+    record = {name: np.stack([each[name] for each in state.record]) for name in names}
+    return Adaptation(noises, record)
+
+
+def _done(state: _State, updates: int) -> bool:
+    if not state.record:
+        return False
+    last = state.record[-1]
+    gain = np.where(last["made"] > 0, last["kept"] / last["kept_before"] - 1, 0.0)
+    return len(state.record) >= updates or bool(np.all(gain < SETTLED))
+
+
+def _updated(
+    problem: Problem,
+    settings: Adaptive,
+    bases: tuple[Noise | None, ...],
+    state: _State,
+    report: Callable[[], object],
+) -> _State:
+    """New noise for each group, tried out, and kept where it is better than the noise before."""
+    rng = problem.adaptation_rng(len(state.record) + 1)
+    before, proposed = state.trial, tempered(problem, settings, bases, state.trial.coef, rng)
+    new = tuple(
+        old if proposal is None else proposal
+        for old, proposal in zip(state.temperings, proposed, strict=True)
+    )
+    noises = _noises(problem, settings, bases, new)
+    after = before
+    if any(each is not None for each in proposed):
+        after = trial(problem, noises, before.draw, settings.batch, rng, report)
+    offered = np.array([each is not None for each in proposed])
+    made = offered & (after.kept > before.kept)
+    record = {
+        name: np.array([getattr(each, name, np.nan) for each in proposed], dtype=float)
+        for name in NUMBERS
+    }
+    record["kept"] = np.where(offered, after.kept, np.nan)
+    record |= {"kept_before": before.kept, "made": made.astype(float)}
+    merged = Trial(
+        after.draw,
+        np.where(made[:, None], after.coef, before.coef),
+        np.where(made, after.kept, before.kept),
+    )
+    chosen = tuple(
+        proposal if better else old
+        for better, proposal, old in zip(made, proposed, state.temperings, strict=True)
+    )
+    return _State(merged, chosen, (*state.record, record))
+
+
+def tempered(
+    problem: Problem,
+    settings: Adaptive,
+    bases: tuple[Noise | None, ...],
+    coef: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[Tempering | None, ...]:
+    """The tempered density at coef for each group; None where the guard lets none through."""
+    found = []
+    for g, (base, size) in enumerate(zip(bases, problem.source.sizes, strict=True)):
+        with in_group(problem.labels[g], len(bases)):
+            found.append(settings.temper(problem.model, coef[g, :-1], base, size, rng))
+    return tuple(found)
+
+
+def _noises(
+    problem: Problem,
+    settings: Adaptive,
+    bases: tuple[Noise | None, ...],
+    temperings: tuple[Tempering | None, ...],
+) -> tuple[Noise, ...]:
+    return tuple(
+        start if tempering is None else settings.built(problem.model, base, tempering)
+        for start, base, tempering in zip(problem.source.noises, bases, temperings, strict=True)
+    )
+
+
+def _save(folder: RunFolder | None, state: _State) -> None:
+    if folder is None:
+        return
+    last = state.trial
+    arrays: dict[str, NDArray[Any]] = {
+        "draw": last.draw.coef,
+        "coef": last.coef,
+        "kept": last.kept,
+    }
+    arrays |= {f"scales/{name}": values for name, values in last.draw.scales.items()}
+    for g, tempering in enumerate(state.temperings):
+        if tempering is not None:
+            arrays |= {
+                f"tempering/{g}/{name}": np.asarray(value)
+                for name, value in vars(tempering).items()
+            }
+    for name in state.record[0] if state.record else ():
+        arrays[f"record/{name}"] = np.stack([each[name] for each in state.record])
+    folder.keep(FILE, arrays)
+
+
+def _load(folder: RunFolder | None, problem: Problem) -> _State | None:
+    arrays = None if folder is None else folder.kept(FILE)
+    if arrays is None:
+        return None
+    scales = {
+        name.removeprefix("scales/"): values
+        for name, values in arrays.items()
+        if name.startswith("scales/")
+    }
+    names = [name.removeprefix("record/") for name in arrays if name.startswith("record/")]
+    record = tuple(
+        {name: arrays[f"record/{name}"][k] for name in names}
+        for k in range(len(arrays.get("record/made", ())))
+    )
+    temperings = tuple(_tempering(arrays, g) for g in range(len(problem.data)))
+    last = Trial(Draw(arrays["draw"], scales), arrays["coef"], arrays["kept"])
+    return _State(last, temperings, record)
+
+
+def _tempering(arrays: Mapping[str, NDArray[Any]], group: int) -> Tempering | None:
+    if f"tempering/{group}/theta" not in arrays:
+        return None
+    values = {
+        each.name: arrays[f"tempering/{group}/{each.name}"]
+        for each in dataclasses.fields(Tempering)
+    }
+    theta, work = values.pop("theta"), int(values.pop("work"))
+    return Tempering(theta, work=work, **{name: float(each) for name, each in values.items()})

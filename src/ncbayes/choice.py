@@ -1,0 +1,158 @@
+"""Which noise? Candidates tried out in short batches of sweeps, and the reasons in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ncbayes.adaptation import Trial, kept_with, tempered, trial
+from ncbayes.base import InputError, Noise
+from ncbayes.contrast import Target
+from ncbayes.noise.adaptive import Adaptive
+from ncbayes.noise.auto import Auto, families
+from ncbayes.problem import Problem
+from ncbayes.resources import sweep_seconds
+
+# A simpler candidate that keeps this share of what the best one keeps is taken instead.
+NEARLY = 0.95
+# Noise ratios to choose from, up to the settings' largest.
+RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen noise, with the share of information that each candidate keeps, and why."""
+
+    problem: Problem
+    noise_ratio: float
+    kept: Mapping[str, float]
+    paragraph: str
+
+
+def choose(
+    problem: Problem,
+    settings: Auto,
+    noise_ratio: float | None,
+    sweeps: int,
+    report: Callable[[], object] = lambda: None,
+) -> Choice:
+    """The best of the candidates, and the noise ratio if there is none yet."""
+    given, trials = noise_ratio or 1.0, _Trials(problem, settings, report)
+    trials.run("matched", problem.source.noises)
+    for name, fitted in families(problem.model.space).items():
+        with suppress(InputError):  # too few rows for it, say, or no density at some of the data
+            trials.run(name, tuple(fitted(data) for data in problem.data))
+    for alpha in tuple(settings.alphas) * settings.rounds:
+        trials.run(f"model^{alpha:g}", trials.tempered(alpha))
+    kept = trials.kept
+    name = next(name for name, share in kept.items() if share >= NEARLY * max(kept.values()))
+    noises, last = trials.done[name]
+    ratio, reason = given, "as given"
+    if noise_ratio is None:
+        ratio, reason = _ratio(problem, last, settings, sweeps)
+    sizes = tuple(max(1, round(ratio * len(data))) for data in problem.data)
+    share = float(np.mean(kept_with(last, ratio / given)))
+    paragraph = _paragraph(name, kept, ratio, reason, share)
+    return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
+
+
+class _Trials:
+    """Candidates tried one after the other, each from where the best so far ended."""
+
+    def __init__(self, problem: Problem, settings: Auto, report: Callable[[], object]) -> None:
+        self._problem, self._settings, self._report = problem, settings, report
+        self._count = 0
+        self.done: dict[str, tuple[tuple[Noise, ...], Trial]] = {}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """The information kept by each candidate, in the mean over groups; simplest first."""
+        return {name: float(np.mean(each.kept)) for name, (_, each) in self.done.items()}
+
+    def rng(self) -> np.random.Generator:
+        """Random numbers for the next step."""
+        self._count += 1
+        return self._problem.adaptation_rng(self._count)
+
+    def best(self) -> Trial | None:
+        """The trial of the best noise so far."""
+        kept = self.kept
+        return self.done[max(kept, key=kept.__getitem__)][1] if kept else None
+
+    def run(self, name: str, noises: tuple[Noise, ...] | None) -> None:
+        """Try noise out; a second trial under a name stays if it is better."""
+        if noises is None:
+            return
+        best = self.best()
+        draw, batch = best.draw if best else None, self._settings.batch
+        new = trial(self._problem, noises, draw, batch, self.rng(), self._report)
+        if name not in self.done or np.mean(new.kept) > np.mean(self.done[name][1].kept):
+            self.done[name] = noises, new
+
+    def tempered(self, alpha: float) -> tuple[Noise, ...] | None:
+        """The model tempered at the best estimate so far; None where the guard refuses it."""
+        problem, best = self._problem, self.best()
+        settings = Adaptive(alpha=alpha, base=_base(problem))
+        bases = tuple(
+            settings.starting_base(problem.model, start, data)
+            for start, data in zip(problem.source.noises, problem.data, strict=True)
+        )
+        if best is None:
+            return None
+        found = tempered(problem, settings, bases, best.coef, self.rng())
+        if any(each is None for each in found):
+            return None
+        return tuple(
+            settings.built(problem.model, base, each)
+            for base, each in zip(bases, found, strict=True)
+            if each is not None
+        )
+
+
+def _base(problem: Problem) -> Literal["start"] | None:
+    """Where noise can't be annealed, resampling starts at the noise matched to the data."""
+    return None if Adaptive().is_annealed(problem.model) else "start"
+
+
+def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[float, str]:
+    """The smallest noise ratio that keeps enough, or the largest that there is time for; why."""
+    target = Target(last.contrasts, problem.prior)
+    rows = sum(len(data) for data in problem.data)
+    now = rows + sum(problem.source.sizes)
+    chosen = RATIOS[0]
+    for ratio in RATIOS:
+        if ratio > settings.most_ratio:
+            return chosen, f"the largest allowed is {settings.most_ratio:g}"
+        if sweeps * sweep_seconds(target, rows * (1 + ratio) / now) > settings.seconds:
+            if ratio == chosen:
+                break
+            return chosen, f"more would take a chain longer than {settings.seconds:g} seconds"
+        chosen = ratio
+        if np.mean(kept_with(last, ratio)) >= (1 + settings.loss) ** -2:
+            return chosen, f"enough for intervals at most {100 * settings.loss:g} % wider"
+    return chosen, f"a chain takes longer than {settings.seconds:g} seconds as it is"
+
+
+def _paragraph(
+    name: str, kept: Mapping[str, float], ratio: float, reason: str, share: float
+) -> str:
+    others = ", ".join(f"{each} {100 * value:.0f} %" for each, value in kept.items())
+    return (
+        f"Noise chosen: {described(name)}. In short trials a contrast kept this "
+        f"share of the exact likelihood's information: {others}; the simplest within "
+        f"{100 * (1 - NEARLY):.0f} % of the best was taken. Noise ratio {ratio:g} ({reason}): the "
+        f"share kept is then about {100 * share:.0f} %, and intervals are about "
+        f"{100 * (share**-0.5 - 1):.0f} % wider than with the exact likelihood."
+    )
+
+
+def described(name: str) -> str:
+    """A candidate in words."""
+    if name.startswith("model^"):
+        return f"the fitted model, tempered by alpha = {name.removeprefix('model^')}"
+    words = {"matched": "the default, matched to the data", "uniform": "uniform"}
+    return words.get(name, f"{name} fitted to the data")

@@ -1,0 +1,253 @@
+"""Adaptive noise: the settings, and the guard that lets no poor noise through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ncbayes.base import (
+    FloatArray,
+    InputError,
+    Model,
+    Noise,
+    shown,
+)
+from ncbayes.noise.distributions import Uniform
+from ncbayes.noise.tempered import (
+    Annealed,
+    Resampled,
+    Tempering,
+    anneal,
+    effective_size,
+    log_mean,
+    log_tilt,
+)
+from ncbayes.spaces import Box, is_numeric, is_whole
+
+METHODS = ("auto", "resampling", "annealed")
+# The paper's studies use 0.1 and 0.2 from the uniform; annealing can go further.
+PAPER_ALPHA = 0.1
+HALFWAY = 0.5
+# Below this a tempered uniform is uniform for all purposes, and an update is not worth making.
+LEAST_ALPHA = 0.02
+# Particles that measure an annealing path even where little noise is wanted.
+FEWEST_PARTICLES = 500
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Noise that moves toward the fitted model before the chains start (Algorithm 3).
+
+    One chain runs against the ``noise`` so far; after each batch of sweeps the noise
+    becomes ``q_0^(1 - alpha) model^alpha`` at the batch's average theta. All chains then share the
+    last one, so that the kept draws have one target.
+
+    Parameters
+    ----------
+    noise
+        Where to start; None: matched to the data.
+    alpha
+        How far toward the model, from 0 to 1. None: 0.5, or for resampling from the uniform the
+        paper's 0.1.
+    method
+        "resampling" is the paper's importance resampling from ``base``. "annealed" draws by
+        annealed importance sampling through the model's own conditionals, and holds in many
+        dimensions. "auto": "annealed" if the model has ``sweep``, else "resampling".
+    base
+        q_0 of "resampling": a distribution; "box": uniform over the data's range widened by
+        ``margin`` of it on each side, as in the paper; "start": the noise to start from; None: the
+        space's uniform, or "start" where there is none.
+    batch
+        Sweeps between updates; theta is averaged over the second half of them.
+    updates
+        At most so many; None: one for each batch in ``tune``. Fewer are made where
+        the noise stops improving.
+    proposals, most_proposals
+        "resampling": proposals for each noise point at first, and at most.
+    steps, most_steps
+        "annealed": annealing steps at first, and at most.
+    least_effective
+        The guard: the effective sample size must be this share of the noise points...
+    largest_error
+        ...and log Z_alpha must have at most this standard error. If not, there are more
+        proposals or steps; if those are at their most, alpha is lowered; if that does not help
+        or the noise would be worth less than before, the update is not made.
+    """
+
+    noise: Noise | Mapping[str, Noise] | None = None
+    alpha: float | None = None
+    method: Literal["auto", "resampling", "annealed"] = "auto"
+    base: Noise | Literal["box", "start"] | None = None
+    margin: float = 0.1
+    batch: int = 100
+    updates: int | None = None
+    proposals: int = 10
+    most_proposals: int = 80
+    steps: int = 10
+    most_steps: int = 80
+    least_effective: float = 0.8
+    largest_error: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_counts(self)
+        _check_shares(self)
+
+    def update_count(self, tune: int) -> int:
+        """How many updates to make at most, before a run with so many sweeps of tuning."""
+        return max(1, tune // self.batch) if self.updates is None else self.updates
+
+    def is_annealed(self, model: Model) -> bool:
+        """Whether noise for this model is annealed; an InputError if it can't be but was asked."""
+        able = hasattr(model, "sweep") and math.isfinite(model.space.log_volume)
+        if self.method == "annealed" and not able:
+            raise InputError(
+                'Adaptive(method="annealed") needs a model with sweep(theta, x, rng), one sweep of '
+                "its conditionals, on a space of finite volume such as a torus, got "
+                f'{shown(model)}; use method="resampling"'
+            )
+        return able and self.method != "resampling"
+
+    def starting_base(self, model: Model, start: Noise, data: FloatArray) -> Noise | None:
+        """q_0 of resampling for one group's data; None where noise is annealed."""
+        if self.is_annealed(model):
+            return None
+        if isinstance(self.base, str) and self.base == "box":
+            low, high = data.min(axis=0), data.max(axis=0)
+            # A column of equal values still needs a box with an inside.
+            wide = np.where(high > low, high - low, 1.0)
+            return Uniform(Box(low - self.margin * wide, high + self.margin * wide))
+        if self.base is not None and not isinstance(self.base, str):
+            return self.base
+        bounded = math.isfinite(model.space.log_volume)
+        return Uniform(model.space) if bounded and self.base is None else start
+
+    def wanted_alpha(self, base: Noise | None) -> float:
+        """Alpha as given, or its default."""
+        if self.alpha is not None:
+            return float(self.alpha)
+        return PAPER_ALPHA if isinstance(base, Uniform) else HALFWAY
+
+    def temper(
+        self,
+        model: Model,
+        theta: FloatArray,
+        base: Noise | None,
+        size: int,
+        rng: np.random.Generator,
+    ) -> Tempering | None:
+        """The tempered density at theta for ``size`` noise points, once it passes the guard."""
+        if base is None:
+            return self._annealed(model, theta, size, rng)
+        return self._resampled(model, theta, base, size, rng)
+
+    def built(self, model: Any, base: Noise | None, tempering: Tempering) -> Noise:
+        """The noise that a tempering describes."""
+        if base is None:
+            return Annealed(model, tempering)
+        return Resampled(model, base, tempering)
+
+    def _passes(self, log_weights: FloatArray, size: int) -> bool:
+        log_z, error = log_mean(log_weights)
+        enough = effective_size(log_weights) >= self.least_effective * size
+        return math.isfinite(log_z) and error <= self.largest_error and enough
+
+    def _resampled(
+        self, model: Model, theta: FloatArray, base: Noise, size: int, rng: np.random.Generator
+    ) -> Tempering | None:
+        alpha, work = self.wanted_alpha(base), self.proposals
+        tilt = np.zeros(0)
+        while True:
+            more = base.sample(work * size - len(tilt), rng)
+            tilt = np.concatenate([tilt, log_tilt(model, theta, base, more)])
+            if self._passes(alpha * tilt, size) or 2 * work > self.most_proposals:
+                break
+            work *= 2
+        alpha = self._largest_alpha(tilt, alpha, size)
+        if alpha < min(LEAST_ALPHA, self.wanted_alpha(base)):
+            return None
+        log_z, error = log_mean(alpha * tilt)
+        effective = min(effective_size(alpha * tilt) / size, 1.0)
+        return Tempering(theta, alpha, log_z, error, effective, work)
+
+    def _largest_alpha(self, tilt: FloatArray, alpha: float, size: int) -> float:
+        """The largest alpha up to the one wanted that passes with these proposals; 0 if none."""
+        if self._passes(alpha * tilt, size):
+            return alpha
+        low, high = 0.0, alpha
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._passes(middle * tilt, size) else (low, middle)
+        return low
+
+    def _annealed(
+        self, model: Any, theta: FloatArray, size: int, rng: np.random.Generator
+    ) -> Tempering | None:
+        alpha, steps = self.wanted_alpha(None), self.steps
+        particles = max(size, FEWEST_PARTICLES)
+        while True:
+            _, path = anneal(model, alpha * theta, steps, particles, rng)
+            fine = [k for k, weights in enumerate(path) if self._passes(weights, particles)]
+            if fine[-1:] == [steps - 1]:
+                break
+            if 2 * steps <= self.most_steps:
+                steps *= 2
+                continue
+            # The path's last good point is a model at a smaller alpha; go there in as many steps.
+            alpha *= min(fine[-1] + 1 if fine else 0, 0.9 * steps) / steps
+            if alpha < LEAST_ALPHA:
+                return None
+        log_z, error = log_mean(path[-1])
+        effective = effective_size(path[-1]) / particles
+        return Tempering(theta, alpha, log_z, error, effective, steps)
+
+
+def _check_choices(settings: Adaptive) -> None:
+    if settings.method not in METHODS:
+        raise InputError(
+            'Adaptive(method=...) must be "auto", "resampling" or "annealed", got '
+            f"{shown(settings.method)}"
+        )
+    base = settings.base
+    named = isinstance(base, str) and base in ("box", "start")
+    if not (base is None or named or (isinstance(base, Noise) and not isinstance(base, type))):
+        raise InputError(
+            'Adaptive(base=...) must be a distribution with sample and log_density, "box", '
+            f'"start" or None, got {shown(base)}'
+        )
+    if settings.method == "annealed" and base is not None:
+        raise InputError(
+            'Adaptive(base=...) is for method="resampling"; annealing starts at the model with '
+            "theta = 0: leave base out"
+        )
+
+
+def _check_counts(settings: Adaptive) -> None:
+    least = {"batch": 2, "proposals": 1, "most_proposals": 1, "steps": 1, "most_steps": 1}
+    if settings.updates is not None:
+        least["updates"] = 1
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if not is_whole(value) or value < smallest:
+            raise InputError(
+                f"Adaptive({name}=...) must be a whole number, at least {smallest}, got "
+                f"{shown(value)}"
+            )
+
+
+def _check_shares(settings: Adaptive) -> None:
+    ranges: dict[str, tuple[float, float, str]] = {
+        "margin": (0.0, math.inf, "0 or more"),
+        "least_effective": (0.0, 1.0, "from 0 to 1"),
+        "largest_error": (0.0, math.inf, "0 or more"),
+    }
+    if settings.alpha is not None:
+        ranges["alpha"] = (0.0, 1.0, "from 0 (the base) to 1 (the fitted model)")
+    for name, (low, high, words) in ranges.items():
+        value = getattr(settings, name)
+        if not (is_numeric(value) and np.ndim(value) == 0 and low <= value <= high):
+            raise InputError(f"Adaptive({name}=...) must be a number, {words}, got {shown(value)}")

@@ -1,0 +1,106 @@
+"""Automatic noise: its settings, and the families that it tries on each space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from ncbayes.base import FloatArray, InputError, Noise, Space, shown
+from ncbayes.noise.distributions import Normal, Uniform
+from ncbayes.noise.fitted import gaussian_mixture, margins
+from ncbayes.noise.tree import Tree
+from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus, is_numeric, is_whole
+
+Family = Callable[[FloatArray], Noise]
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Noise chosen for you; ``fit(..., noise="auto")`` is ``fit(..., noise=Auto())``.
+
+    Each candidate is tried out for a batch of sweeps and scored by the share of the exact
+    likelihood's information that the contrast with it keeps: noise matched to the data, fitted
+    families, and the fitted model itself, tempered. The best is taken, or a simpler one that is
+    nearly as good. ``posterior.noise_report()`` tells why.
+
+    Parameters
+    ----------
+    loss
+        Where ``noise_ratio`` is not given: noise points are added until intervals are
+        at most this much wider than with the exact likelihood, in the mean over statistics...
+    seconds
+        ...and at most while a chain is predicted to take less than this.
+    alphas
+        How far toward the fitted model the tempered candidates go.
+    most_ratio
+        The largest noise ratio to choose.
+    batch
+        Sweeps of a trial.
+    rounds
+        How often the tempered candidates are made, each time at the best estimate so far.
+    """
+
+    loss: float = 0.1
+    seconds: float = 60.0
+    alphas: tuple[float, ...] = (0.5, 0.9)
+    most_ratio: float = 10.0
+    batch: int = 50
+    rounds: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "seconds", "most_ratio"):
+            value = getattr(self, name)
+            if not (is_numeric(value) and np.ndim(value) == 0 and 0 < value < math.inf):
+                raise InputError(f"Auto({name}=...) must be a positive number, got {shown(value)}")
+        fine = isinstance(self.alphas, tuple | list) and all(
+            is_numeric(alpha) and np.ndim(alpha) == 0 and 0 < alpha <= 1 for alpha in self.alphas
+        )
+        if not fine:
+            raise InputError(
+                "Auto(alphas=...) must be numbers above 0 and up to 1, such as (0.5, 0.9), got "
+                f"{shown(self.alphas)}"
+            )
+        for name, least in (("batch", 2), ("rounds", 0)):
+            value = getattr(self, name)
+            if not is_whole(value) or value < least:
+                raise InputError(
+                    f"Auto({name}=...) must be a whole number, at least {least}, got {shown(value)}"
+                )
+
+    def trial_count(self, space: Space) -> int:
+        """How many candidates are tried out on a space."""
+        return 1 + len(families(space)) + len(self.alphas) * self.rounds
+
+
+@singledispatch
+def families(space: Space) -> Mapping[str, Family]:
+    """Families of noise to fit on a space, the simplest first, besides the one matched to it."""
+    return {}
+
+
+@families.register
+def _(space: Torus) -> Mapping[str, Family]:
+    uniform: dict[str, Family] = {"uniform": lambda data: Uniform(space)}
+    if space.dimension == 1:
+        return uniform | {"margins": lambda data: margins(data, space)}
+    return uniform | {"margins": lambda data: margins(data, space), "tree": Tree.match}
+
+
+@families.register
+def _(space: Reals) -> Mapping[str, Family]:
+    return {"normal": Normal.match, "gaussian mixture": gaussian_mixture}
+
+
+@families.register(Orthant)
+@families.register(Box)
+def _(space: Space) -> Mapping[str, Family]:
+    return {"margins": lambda data: margins(data, space)}
+
+
+@families.register
+def _(space: Binary) -> Mapping[str, Family]:
+    return {"uniform": lambda data: Uniform(space)}

@@ -1,0 +1,176 @@
+"""Noise made from a fitted model: part of the way from a base to the model, drawn and normalized.
+
+    log q(x) = (1 - alpha) log q_0(x) + alpha (theta . statistics(x) + log_base(x)) - log Z_alpha
+
+An error in log Z_alpha moves the free normalizer c by as much, and theta not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import FloatArray, Model, Noise
+
+# Entries of a matrix of statistics held at once: 16 MB.
+MOST_ENTRIES = 2_000_000
+# Sweeps after the last resampling: they part the points that came from one.
+SETTLE = 3
+
+
+class Sweeping(Model, Protocol):
+    """A model that can simulate its conditionals."""
+
+    def sweep(self, theta: FloatArray, x: FloatArray, rng: np.random.Generator) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class Tempering:
+    """A tempered density's parameters, and how well it could be drawn and normalized.
+
+    ``effective`` is the effective sample size by the number of points wanted, ``work`` the number
+    of proposals for each point or of annealing steps, and ``log_z`` has standard error
+    ``log_z_error``.
+    """
+
+    theta: FloatArray
+    alpha: float
+    log_z: float
+    log_z_error: float
+    effective: float
+    work: int
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """``q_0^(1 - alpha) model^alpha`` by importance resampling from q_0 (Algorithm 3).
+
+    The paper's q_alpha where q_0 is uniform and log_base is 0. ``work`` proposals are made for each
+    point, and points are chosen by systematic resampling, which repeats fewer of them than
+    independent choices would.
+    """
+
+    model: Model
+    base: Noise
+    tempering: Tempering
+
+    @property
+    def dimension(self) -> int:
+        return self.model.space.dimension
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        proposals = self.base.sample(size * self.tempering.work, rng)
+        tilt = log_tilt(self.model, self.tempering.theta, self.base, proposals)
+        return np.asarray(proposals[systematic(self.tempering.alpha * tilt, size, rng)])
+
+    def log_density(self, x: FloatArray) -> FloatArray:
+        tilt = log_tilt(self.model, self.tempering.theta, self.base, x)
+        with np.errstate(invalid="ignore"):  # where both are -inf there is no density at all
+            value = self.base.log_density(x) + self.tempering.alpha * tilt - self.tempering.log_z
+        return np.where(np.isnan(value), -np.inf, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Annealed:
+    """The model at ``alpha theta``, by annealed importance sampling from the model at 0.
+
+    The q_0 of the formula is the model at theta = 0: uniform where log_base is 0.
+    Points start uniform, take ``work`` sweeps of the model's conditionals while theta grows, are
+    resampled by their weights and take a few more.
+    """
+
+    model: Sweeping
+    tempering: Tempering
+
+    @property
+    def dimension(self) -> int:
+        return self.model.space.dimension
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        theta = self.tempering.alpha * self.tempering.theta
+        points, path = anneal(self.model, theta, self.tempering.work, size, rng)
+        points = points[systematic(path[-1], size, rng)]
+        for _ in range(SETTLE):
+            points = self.model.sweep(theta, points, rng)
+        return points
+
+    def log_density(self, x: FloatArray) -> FloatArray:
+        theta = self.tempering.alpha * self.tempering.theta
+        value = log_unnormalized(self.model, theta, x)
+        return value - self.tempering.log_z
+
+
+def log_unnormalized(model: Model, theta: FloatArray, x: FloatArray) -> FloatArray:
+    """``theta . statistics(x) + log_base(x)``, -inf outside the model's space."""
+    inside = model.space.contains(x)
+    value = np.full(len(x), -np.inf)
+    within = x[inside]
+    value[inside] = exponent(model, theta, within) + np.ravel(model.log_base(within))
+    return value
+
+
+def exponent(model: Model, theta: FloatArray, x: FloatArray) -> FloatArray:
+    """``theta . statistics(x)``, never holding more than a slice of the statistics."""
+    structured = getattr(model, "design", None)
+    if structured is not None:
+        return np.asarray(structured(x).matvec(theta))
+    rows = max(1, MOST_ENTRIES // max(len(theta), 1))
+    parts = [model.statistics(x[k : k + rows]) @ theta for k in range(0, len(x), rows)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def log_tilt(model: Model, theta: FloatArray, base: Noise, x: FloatArray) -> FloatArray:
+    """``log (unnormalized model / base)``: what each unit of alpha adds to the base."""
+    with np.errstate(invalid="ignore"):
+        tilt = log_unnormalized(model, theta, x) - base.log_density(x)
+    return np.where(np.isnan(tilt), -np.inf, tilt)
+
+
+def anneal(
+    model: Sweeping, theta: FloatArray, steps: int, size: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Points near the model at theta, and their log weights after each step, (steps, size).
+
+    Row k - 1 weights the points for the model at ``theta k / steps``; its mean weight estimates Z
+    there without bias.
+    """
+    points = model.space.uniform(size, rng)
+    weight = model.space.log_volume + np.ravel(model.log_base(points))
+    path = np.empty((steps, size))
+    for k in range(1, steps + 1):
+        weight = weight + exponent(model, theta, points) / steps
+        path[k - 1] = weight
+        points = model.sweep(theta * (k / steps), points, rng)
+    return points, path
+
+
+def log_mean(log_weights: FloatArray) -> tuple[float, float]:
+    """Log of the mean weight, and its standard error."""
+    weights, largest = _scaled(log_weights)
+    share = effective_size(log_weights) / len(weights)
+    return math.log(weights.mean()) + largest, math.sqrt(max(1 / share - 1, 0) / len(weights))
+
+
+def effective_size(log_weights: FloatArray) -> float:
+    """``(sum w)^2 / sum w^2``, the paper's ESS."""
+    weights, _ = _scaled(log_weights)
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def systematic(log_weights: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Indices drawn with these weights, each as often as expected, rounded up or down."""
+    weights, _ = _scaled(log_weights)
+    ends = np.cumsum(weights)
+    places = (np.arange(size) + rng.random()) / size * ends[-1]
+    return np.asarray(np.minimum(np.searchsorted(ends, places, "right"), len(weights) - 1))
+
+
+def _scaled(log_weights: FloatArray) -> tuple[FloatArray, float]:
+    largest = float(log_weights.max())
+    if not math.isfinite(largest):
+        return np.ones(len(log_weights)), largest
+    return np.exp(log_weights - largest), largest
