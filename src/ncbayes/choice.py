@@ -13,7 +13,7 @@ from ncbayes.adaptation import Trial, kept_with, tempered, trial
 from ncbayes.base import InputError, Noise
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
-from ncbayes.noise.auto import Auto, families
+from ncbayes.noise.auto import RICH, Auto, families
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
 
@@ -49,7 +49,9 @@ def choose(
     for alpha in tuple(settings.alphas) * settings.rounds:
         trials.run(f"model^{alpha:g}", trials.tempered(alpha))
     kept = trials.kept
-    name = next(name for name, share in kept.items() if share >= NEARLY * max(kept.values()))
+    # Among equals, the fewer parameters were fitted to the data, the better.
+    plain_first = sorted(kept, key=RICH.__contains__)
+    name = next(each for each in plain_first if kept[each] >= NEARLY * max(kept.values()))
     noises, last = trials.done[name]
     ratio, reason = given, "as given"
     if noise_ratio is None:
@@ -123,7 +125,7 @@ def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[
     target = Target(last.contrasts, problem.prior)
     rows = sum(len(data) for data in problem.data)
     now = rows + sum(problem.source.sizes)
-    chosen = RATIOS[0]
+    chosen = min(RATIOS[0], settings.most_ratio)
     for ratio in RATIOS:
         if ratio > settings.most_ratio:
             return chosen, f"the largest allowed is {settings.most_ratio:g}"
@@ -134,6 +136,8 @@ def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[
         chosen = ratio
         if np.mean(kept_with(last, ratio)) >= (1 + settings.loss) ** -2:
             return chosen, f"enough for intervals at most {100 * settings.loss:g} % wider"
+    else:
+        return chosen, "the largest that is tried"
     return chosen, f"a chain takes longer than {settings.seconds:g} seconds as it is"
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
-from ncbayes.base import FloatArray, InputError, NoiseSet, NoiseState, Segment, shown
+from ncbayes.base import FloatArray, InputError, Noise, NoiseSet, NoiseState, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import has_mass, statistic_names
@@ -87,6 +87,17 @@ class Posterior:
     def log_z(self) -> xr.DataArray:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
         return self.data["posterior"].to_dataset()["log_z"]
+
+    @property
+    def noises(self) -> dict[str, Noise]:
+        """The noise distribution of each group, matched, adapted or chosen, to use again."""
+        if self.run is None:
+            raise InputError(
+                "a posterior that was loaded from a file holds no noise distributions, only their "
+                "points (data['noise']); fit again, or keep the posterior that fit returned"
+            )
+        problem = self.run.problem
+        return dict(zip(problem.labels, problem.source.noises, strict=True))
 
     @property
     def complete(self) -> bool:

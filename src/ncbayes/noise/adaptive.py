@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ncbayes.base import (
 )
 from ncbayes.noise.distributions import Uniform
 from ncbayes.noise.tempered import (
+    MOST_ENTRIES,
     Annealed,
     Resampled,
     Tempering,
@@ -162,8 +163,7 @@ class Adaptive:
         alpha, work = self.wanted_alpha(base), self.proposals
         tilt = np.zeros(0)
         while True:
-            more = base.sample(work * size - len(tilt), rng)
-            tilt = np.concatenate([tilt, log_tilt(model, theta, base, more)])
+            tilt = np.concatenate([tilt, *_tilts(model, theta, base, work * size - len(tilt), rng)])
             if self._passes(alpha * tilt, size) or 2 * work > self.most_proposals:
                 break
             work *= 2
@@ -204,6 +204,15 @@ class Adaptive:
         log_z, error = log_mean(path[-1])
         effective = effective_size(path[-1]) / particles
         return Tempering(theta, alpha, log_z, error, effective, steps)
+
+
+def _tilts(
+    model: Model, theta: FloatArray, base: Noise, size: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Log tilts of ``size`` proposals, a slice of points at a time."""
+    rows = max(1, MOST_ENTRIES // model.space.dimension)
+    for start in range(0, size, rows):
+        yield log_tilt(model, theta, base, base.sample(min(rows, size - start), rng))
 
 
 def _check_choices(settings: Adaptive) -> None:

@@ -16,6 +16,8 @@ from ncbayes.noise.tree import Tree
 from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus, is_numeric, is_whole
 
 Family = Callable[[FloatArray], Noise]
+# Families with many parameters of their own: taken only where they are clearly better.
+RICH = ("margins", "gaussian mixture", "tree")
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,11 @@ def complaint(noise: Noise, space: Space, draws: FloatArray, rng: np.random.Gene
     reference, own = _reference(draws[:half], space), draws[half:]
     coin = rng.random(len(own)) < 0.5
     points = np.where(coin[:, None], own, reference.sample(len(own), rng))
+    # Noise that stays in the space need not have a log_density outside, as where it takes logs.
+    asked = space.contains(points) | (not space.contains(draws).all())
+    log_density = np.full(len(points), -np.inf)
     with np.errstate(divide="ignore"):
-        log_density = np.asarray(noise.log_density(points), dtype=float)
+        log_density[asked] = noise.log_density(points[asked])
     bad = int(np.sum(~np.isfinite(log_density[coin])))
     if bad:
         return f"has no finite log density at {bad} of its own draws"

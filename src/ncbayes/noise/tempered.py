@@ -14,10 +14,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, Model, Noise
+from ncbayes.base import FloatArray, Model, Noise, shown
 
-# Entries of a matrix of statistics held at once: 16 MB.
+# Entries of a matrix of statistics or proposals held at once: 16 MB.
 MOST_ENTRIES = 2_000_000
+# Noise points resampled from proposals of their own; many, because their weights share a mean.
+FEWEST_AT_ONCE = 1000
 # Sweeps after the last resampling: they part the points that came from one.
 SETTLE = 3
 
@@ -45,7 +47,7 @@ class Tempering:
     work: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Resampled:
     """``q_0^(1 - alpha) model^alpha`` by importance resampling from q_0 (Algorithm 3).
 
@@ -58,11 +60,20 @@ class Resampled:
     base: Noise
     tempering: Tempering
 
+    def __repr__(self) -> str:
+        return f"Resampled({shown(self.model, 40)}, alpha={self.tempering.alpha:.3g})"
+
     @property
     def dimension(self) -> int:
         return self.model.space.dimension
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        block = max(FEWEST_AT_ONCE, MOST_ENTRIES // (self.tempering.work * self.dimension))
+        sizes = [min(block, size - start) for start in range(0, size, block)]
+        none = np.zeros((0, self.dimension))
+        return np.concatenate([none, *(self._block(each, rng) for each in sizes)])
+
+    def _block(self, size: int, rng: np.random.Generator) -> FloatArray:
         proposals = self.base.sample(size * self.tempering.work, rng)
         tilt = log_tilt(self.model, self.tempering.theta, self.base, proposals)
         return np.asarray(proposals[systematic(self.tempering.alpha * tilt, size, rng)])
@@ -74,7 +85,7 @@ class Resampled:
         return np.where(np.isnan(value), -np.inf, value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Annealed:
     """The model at ``alpha theta``, by annealed importance sampling from the model at 0.
 
@@ -85,6 +96,9 @@ class Annealed:
 
     model: Sweeping
     tempering: Tempering
+
+    def __repr__(self) -> str:
+        return f"Annealed({shown(self.model, 40)}, alpha={self.tempering.alpha:.3g})"
 
     @property
     def dimension(self) -> int:
