@@ -48,6 +48,7 @@ ALLOWED = {
         "noise",
         "problem",
         "progress",
+        "threads",
     },
     "inputs": {"base", "contrast", "noise", "priors", "progress", "spaces"},
     "threads": set(),

@@ -284,3 +284,57 @@ def test_an_engine_that_stands_still_is_invariant(seed):
             return Draw(draw.coef, draw.scales)
 
     testing.check_engine(Still(), seed=seed)
+
+
+@dataclass(frozen=True)
+class BrokenSweep:
+    """An Ising model whose sweep is that of another theta, or writes, or changes the shape."""
+
+    fault: str
+    inner: ncb.models.Ising = field(default_factory=lambda: ncb.models.Ising(3))
+
+    @property
+    def space(self):
+        return self.inner.space
+
+    @property
+    def groups(self):
+        return self.inner.groups
+
+    def statistics(self, x):
+        return self.inner.statistics(x)
+
+    def log_base(self, x):
+        return self.inner.log_base(x)
+
+    def sweep(self, theta, x, rng):
+        if self.fault == "writes":
+            x[0] = 1 - x[0]
+        moved = self.inner.sweep((0.6 if self.fault == "theta" else 1.0) * theta, x, rng)
+        return moved[1:] if self.fault == "shape" else moved
+
+
+ISING = np.array([0.3, -0.5, 0.2, 0.8, -0.6, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("theta", "does not leave the model at theta invariant"),
+        ("writes", "writes into the points"),
+        ("shape", "must return as many points"),
+    ],
+)
+def test_check_model_rejects_a_broken_sweep(fault, sentence, seed):
+    testing.check_model(BrokenSweep(""), ISING, seed=seed)
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_model(BrokenSweep(fault), ISING, seed=seed)
+
+
+def test_fit_refuses_noise_of_a_broken_sweep(seed):
+    data = ncb.models.Ising(3).sample(2 * ISING, 500, np.random.default_rng(seed))
+    far = ncb.noise.Bernoulli([0.95, 0.95, 0.05])
+    sentence = "sweep.*do not follow its log_density.*must leave the model at theta invariant"
+    options = {"seed": seed, "draws": 10, "tune": 50, "chains": 1, "progress": False}
+    with pytest.raises(ncb.InputError, match=sentence):
+        ncb.fit(BrokenSweep("theta"), data, noise=ncb.noise.Adaptive(far, alpha=1.0), **options)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ncbayes.adaptation import Trial, kept_with, tempered, trial
-from ncbayes.base import InputError, Noise
+from ncbayes.base import InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, families
@@ -52,14 +52,25 @@ def choose(
     # Among equals, the fewer parameters were fitted to the data, the better.
     plain_first = sorted(kept, key=RICH.__contains__)
     name = next(each for each in plain_first if kept[each] >= NEARLY * max(kept.values()))
-    noises, last = trials.done[name]
-    ratio, reason = given, "as given"
+    done = trials.done[name]
+    noises, ratio, reason, share = done.noises, given, "as given", kept[name]
     if noise_ratio is None:
-        ratio, reason = _ratio(problem, last, settings, sweeps)
+        sets = problem.source.sets(noises, [trials.rng()] * len(noises))
+        target = problem.target(NoiseState(sets, 0))
+        ratio, reason = _ratio(problem, target, done.by_ratio, settings, sweeps)
+        share = done.by_ratio.get(ratio, share)
     sizes = tuple(max(1, round(ratio * len(data))) for data in problem.data)
-    share = float(np.mean(kept_with(last, ratio / given)))
     paragraph = _paragraph(name, kept, ratio, reason, share)
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Noise tried out, and the information it would keep at each ratio, in the mean over groups."""
+
+    noises: tuple[Noise, ...]
+    trial: Trial
+    by_ratio: Mapping[float, float]
 
 
 class _Trials:
@@ -68,12 +79,12 @@ class _Trials:
     def __init__(self, problem: Problem, settings: Auto, report: Callable[[], object]) -> None:
         self._problem, self._settings, self._report = problem, settings, report
         self._count = 0
-        self.done: dict[str, tuple[tuple[Noise, ...], Trial]] = {}
+        self.done: dict[str, _Tried] = {}
 
     @property
     def kept(self) -> dict[str, float]:
         """The information kept by each candidate, in the mean over groups; simplest first."""
-        return {name: float(np.mean(each.kept)) for name, (_, each) in self.done.items()}
+        return {name: float(np.mean(each.trial.kept)) for name, each in self.done.items()}
 
     def rng(self) -> np.random.Generator:
         """Random numbers for the next step."""
@@ -83,7 +94,7 @@ class _Trials:
     def best(self) -> Trial | None:
         """The trial of the best noise so far."""
         kept = self.kept
-        return self.done[max(kept, key=kept.__getitem__)][1] if kept else None
+        return self.done[max(kept, key=kept.__getitem__)].trial if kept else None
 
     def run(self, name: str, noises: tuple[Noise, ...] | None) -> None:
         """Try noise out; a second trial under a name stays if it is better."""
@@ -92,8 +103,11 @@ class _Trials:
         best = self.best()
         draw, batch = best.draw if best else None, self._settings.batch
         new = trial(self._problem, noises, draw, batch, self.rng(), self._report)
-        if name not in self.done or np.mean(new.kept) > np.mean(self.done[name][1].kept):
-            self.done[name] = noises, new
+        if name not in self.done or np.mean(new.kept) > self.kept[name]:
+            ratios = {min(RATIOS[0], self._settings.most_ratio), *RATIOS}
+            by_ratio = {ratio: float(np.mean(kept_with(new, ratio))) for ratio in ratios}
+            # The contrasts are large, and there are many candidates.
+            self.done[name] = _Tried(noises, replace(new, contrasts=()), by_ratio)
 
     def tempered(self, alpha: float) -> tuple[Noise, ...] | None:
         """The model tempered at the best estimate so far; None where the guard refuses it."""
@@ -120,9 +134,14 @@ def _base(problem: Problem) -> Literal["start"] | None:
     return None if Adaptive().is_annealed(problem.model) else "start"
 
 
-def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[float, str]:
+def _ratio(
+    problem: Problem,
+    target: Target,
+    by_ratio: Mapping[float, float],
+    settings: Auto,
+    sweeps: int,
+) -> tuple[float, str]:
     """The smallest noise ratio that keeps enough, or the largest that there is time for; why."""
-    target = Target(last.contrasts, problem.prior)
     rows = sum(len(data) for data in problem.data)
     now = rows + sum(problem.source.sizes)
     chosen = min(RATIOS[0], settings.most_ratio)
@@ -134,7 +153,7 @@ def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[
                 break
             return chosen, f"more would take a chain longer than {settings.seconds:g} seconds"
         chosen = ratio
-        if np.mean(kept_with(last, ratio)) >= (1 + settings.loss) ** -2:
+        if by_ratio[ratio] >= (1 + settings.loss) ** -2:
             return chosen, f"enough for intervals at most {100 * settings.loss:g} % wider"
     else:
         return chosen, "the largest that is tried"
@@ -144,6 +163,7 @@ def _ratio(problem: Problem, last: Trial, settings: Auto, sweeps: int) -> tuple[
 def _paragraph(
     name: str, kept: Mapping[str, float], ratio: float, reason: str, share: float
 ) -> str:
+    share = max(share, 1e-6)
     others = ", ".join(f"{each} {100 * value:.0f} %" for each, value in kept.items())
     return (
         f"Noise chosen: {described(name)}. In short trials a contrast kept this "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit
 
 from ncbayes.base import BoolArray, Design, FloatArray
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # The thresholds of Vehtari et al. (2021).
 WORST_R_HAT = 1.01
 FEWEST_EFFECTIVE = 100
+# Beyond this many statistics the inverses that exact widths need take seconds.
+MOST_INVERTED = 600
 # An AUC that a handful of pooled points out of thousands could lower no further.
 SEPARATED = 0.999
 
@@ -54,6 +57,30 @@ def information_kept(design: Design, log_odds: FloatArray, more: float = 1.0) ->
     return float(np.mean(np.clip(kept, 0.0, 1.0)))
 
 
+def relative_widths(design: Design, log_odds: FloatArray) -> FloatArray:
+    """How many times wider each theta's interval is than with the exact likelihood, (p,).
+
+    ``asymptotics.efficiency`` says more. Empty where there are too many statistics, or too few
+    points for so many.
+    """
+    points, columns = design.shape
+    chance = expit(log_odds)
+    if columns > MOST_INVERTED or points <= columns:
+        return np.zeros(0)
+    found = []
+    for weights in (chance * expit(-log_odds), chance):
+        gram = design.gram(weights)
+        scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+        factor, failed = dpotrf(gram / np.outer(scale, scale), lower=1)
+        if failed:
+            return np.zeros(0)  # some parameter is not identified by these points
+        inverse, _ = dpotri(factor, lower=1)
+        found.append((np.diag(inverse) / scale**2)[:-1])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        widths = np.sqrt(found[0] / found[1])
+    return widths if np.isfinite(widths).all() else np.zeros(0)
+
+
 NOISE_FACTS = (
     "noise_points",
     "auc",
@@ -61,6 +88,8 @@ NOISE_FACTS = (
     "highest_log_odds",
     "ideal_noise",
     "information_kept",
+    "widening",
+    "worst_widening",
 )
 
 
@@ -73,6 +102,8 @@ def noise_facts(
     keeps the share k is worth ``ideal_noise = n k / (1 - k)`` such points.
     """
     kept = information_kept(design, log_odds)
+    widths = relative_widths(design, log_odds)
+    about = max(kept, 1e-12) ** -0.5 - 1
     return {
         "noise_points": float(size),
         "auc": overlap(log_odds, is_data),
@@ -80,6 +111,8 @@ def noise_facts(
         "highest_log_odds": float(log_odds.max()),
         "ideal_noise": float(np.sum(is_data)) * kept / max(1 - kept, 1e-12),
         "information_kept": kept,
+        "widening": float(widths.mean()) - 1 if len(widths) else about,
+        "worst_widening": float(widths.max()) - 1 if len(widths) else np.nan,
     }
 
 

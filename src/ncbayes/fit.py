@@ -150,6 +150,7 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
             "noise_ratio": made.noise_ratio,
         },
         adaptation=made.record,
+        candidates=made.candidates,
         seconds=time.monotonic() - began,
     )
 

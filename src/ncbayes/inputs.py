@@ -37,7 +37,7 @@ Seed = int | np.random.Generator | None
 FORBIDDEN = "./"
 LOG_Z = "log_z"
 # Draws that show an error of about a tenth in a density, and take milliseconds.
-CHECKED_DRAWS = 8000
+CHECKED_DRAWS = 16_000
 
 
 def checked_count(name: str, value: object, least: int) -> int:

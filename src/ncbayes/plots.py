@@ -266,10 +266,9 @@ def _legend_above(axis: Axes, columns: int = 1) -> None:
 def _verdict(posterior: Posterior) -> str:
     """The report's sentence about the noise, without what to do."""
     report = posterior.noise_report()
-    line = next(line for line in report.lines if line.startswith("The noise is"))
     rows = len(report.table)
     worst = f" (the worst of {rows} groups and sets)" if rows > 1 else ""
-    return re.split(r"; | \(|\.$", line)[0] + worst
+    return re.split(r"; | \(|\.$", report.verdict)[0] + worst
 
 
 def _short(label: object) -> str:

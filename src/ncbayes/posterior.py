@@ -45,6 +45,7 @@ class Run:
     progress: Progress
     settings: Mapping[str, Any]
     adaptation: Mapping[str, FloatArray] = field(default_factory=dict)
+    candidates: Mapping[str, float] = field(default_factory=dict)
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -242,9 +243,15 @@ def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
         "noise": _noise(run.problem, states, stacked),
     }
     if run.adaptation:
+        updates = len(run.adaptation["made"])
         groups["adaptation"] = xr.Dataset(
             {name: (("update", "group"), values) for name, values in run.adaptation.items()},
-            coords={"group": list(run.problem.labels)},
+            coords={"update": np.arange(1, updates + 1), "group": list(run.problem.labels)},
+        )
+    if run.candidates:
+        groups["candidates"] = xr.Dataset(
+            {"kept": ("candidate", list(run.candidates.values()))},
+            coords={"candidate": list(run.candidates)},
         )
     # An interrupted fit may have kept chain 1 and not chain 0.
     indices = [chain.index for chain in chains]

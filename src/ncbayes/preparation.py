@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ncbayes.adaptation import adapt
-from ncbayes.base import FloatArray
+from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.chains import before_chains
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import choose
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.consistency import complaint
+from ncbayes.noise.tempered import Annealed
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
+from ncbayes.threads import single_threaded
+
+# Draws of the check, and the key of its random numbers, beyond those of any update.
+CHECKED_DRAWS = 4000
+SWEEP_CHECK = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -23,8 +30,9 @@ class Prepared:
 
     problem: Problem
     noise_ratio: float
-    record: Mapping[str, FloatArray]
-    settings: Mapping[str, Any]
+    record: Mapping[str, FloatArray] = field(default_factory=dict)
+    candidates: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def prepare(
@@ -40,8 +48,28 @@ def prepare(
         updates = noise.update_count(sweeps[0])
         with before_chains((updates + 1) * noise.batch, progress) as report:
             done = adapt(problem, noise, updates, folder, report)
-        return Prepared(problem.against(done.noises), noise_ratio or 1.0, done.record, {})
+        made = problem.against(done.noises)
+        _check_sweep(made)
+        return Prepared(made, noise_ratio or 1.0, done.record)
     trials = noise.trial_count(problem.model.space)
     with before_chains(trials * noise.batch, progress) as report:
         chosen = choose(problem, noise, noise_ratio, sum(sweeps), report)
-    return Prepared(chosen.problem, chosen.noise_ratio, {}, {"noise_choice": chosen.paragraph})
+    _check_sweep(chosen.problem)
+    settings = {"noise_choice": chosen.paragraph}
+    return Prepared(chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings)
+
+
+def _check_sweep(problem: Problem) -> None:
+    """Refuse a model whose conditionals draw noise that does not follow its density."""
+    annealed = [each for each in problem.source.noises if isinstance(each, Annealed)][:1]
+    rng = problem.adaptation_rng(SWEEP_CHECK)
+    with single_threaded():
+        for noise in annealed:
+            draws = noise.sample(CHECKED_DRAWS, rng)
+            wrong = complaint(noise, problem.model.space, draws, rng, normalized=False)
+            if wrong:
+                raise InputError(
+                    f"noise annealed by the sweep of {shown(problem.model)} {wrong}; "
+                    "sweep(theta, x, rng) must leave the model at theta invariant "
+                    "(ncbayes.testing.check_model tells more)"
+                )

@@ -24,28 +24,30 @@ NOTICEABLE = 0.3
 class NoiseReport:
     """How good the noise is; print it for the words.
 
-    ``table`` has a row for each group and noise set: ``noise_points``, ``auc`` (1/2: noise like the
-    data; 1: never alike), ``lowest_log_odds`` and ``highest_log_odds``, ``ideal_noise`` (how
-    many points drawn from the model itself would keep as much; noise wider than the data can be
-    worth more than there are points), ``information_kept`` (the share of the exact likelihood's
-    information, averaged over the statistics) and ``widening`` (how much wider that makes
-    intervals). ``updates``: one row for each update of adaptive noise and group,
-    else None. ``spread``: with several noise sets, how much the posterior differs between them.
+    ``verdict`` is one sentence, ``lines`` all of them. ``table`` has a row for each group and noise
+    set: ``noise_points``, ``auc`` (1/2: noise like the data; 1: never alike), ``lowest_log_odds``
+    and ``highest_log_odds``, ``ideal_noise`` (how many points drawn from the model itself would
+    keep as much; noise wider than the data can be worth more than there are points),
+    ``information_kept`` (the share of the exact likelihood's information, averaged over the
+    statistics, each with the others known), ``widening`` (how much wider intervals are than with
+    the exact likelihood, in the mean over parameters) and ``worst_widening`` (for the worst one;
+    NaN where there are too many parameters to know). ``updates``: one row for each update of
+    adaptive noise and group, else None. ``candidates``: the share kept by each candidate of
+    automatic noise, else None. ``spread``: with several noise sets, how much the posterior differs
+    between them.
     """
 
-    table: pd.DataFrame
+    verdict: str
     lines: tuple[str, ...]
+    table: pd.DataFrame
     updates: pd.DataFrame | None = None
+    candidates: pd.Series[float] | None = None
     spread: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         parts = [*self.lines, "", self.table.round(3).to_string()]
         if self.updates is not None:
-            parts += [
-                "",
-                "Updates of the noise before the chains:",
-                self.updates.round(3).to_string(),
-            ]
+            parts += ["", "Updates of the noise:", self.updates.round(3).to_string()]
         if self.spread is not None:
             parts += ["", "Between noise sets:", self.spread.round(3).to_string()]
         return "\n".join(parts)
@@ -53,42 +55,51 @@ class NoiseReport:
 
 def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     """The report of a posterior, from what is stored in it."""
-    noise = tree["noise"].to_dataset()
-    table = noise[list(diagnostics.NOISE_FACTS)].to_dataframe()
-    table["widening"] = table["information_kept"] ** -0.5 - 1
-    updates = None
+    table = tree["noise"].to_dataset()[list(diagnostics.NOISE_FACTS)].to_dataframe()
+    updates = candidates = None
     if "adaptation" in tree.children:
         updates = tree["adaptation"].to_dataset().to_dataframe()
         updates["made"] = updates["made"] > 0
-    lines = [_verdict(table, tree), *_certain(table), *_updates(updates, tree), *_spread(spread)]
+    if "candidates" in tree.children:
+        candidates = tree["candidates"]["kept"].to_series()
+    verdict = _verdict(table, tree)
+    lines = [verdict, *_certain(table), *_updates(updates, tree), *_spread(spread)]
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
-    return NoiseReport(table, tuple(lines), updates, spread)
+    return NoiseReport(verdict, tuple(lines), table, updates, candidates, spread)
 
 
 def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
     """The worst group or set in plain words, with what to do."""
     ratio = float(tree.attrs["noise_ratio"])
-    worst = table.loc[table["information_kept"].idxmin()]
+    noise_set, group = table["information_kept"].idxmin()
+    worst = table.loc[(noise_set, group)]
     share, ideal = float(worst["information_kept"]), ratio / (1 + ratio)
+    where = f" in group {group}" if tree["noise"].sizes["group"] > 1 else ""
+    most = f" ({_percent(worst['worst_widening'])} for the worst parameter)"
     number = (
-        f"the {worst['noise_points']:.0f} noise points are worth {worst['ideal_noise']:.0f} drawn "
-        f"from the model itself, and intervals are about {100 * worst['widening']:.0f} % wider "
-        "than with the exact likelihood"
+        f"the {worst['noise_points']:.0f} noise points{where} are worth "
+        f"{worst['ideal_noise']:.0f} drawn from the model itself, and intervals are about "
+        f"{_percent(worst['widening'])} wider than with the exact likelihood"
+        f"{most if worst['worst_widening'] == worst['worst_widening'] else ''}"
     )
     if share >= GOOD * ideal:
-        more = f" (noise_ratio={_rounder(2 * ratio)} would bring them closer)" if ratio < 10 else ""
+        more = f"; noise_ratio={2 * ratio:.2g} would bring them closer" if ratio < 10 else ""
         return f"The noise is good: {number}{more}."
-    if share >= POOR * ideal:
-        return f'The noise is fair: {number}; noise="auto" or Adaptive() may do better.'
+    grade = "fair" if share >= POOR * ideal else "poor"
+    if tree.attrs["schedule"] in ("Adaptive", "Auto"):
+        return (
+            f"The noise is {grade}: {number}; a larger alpha, more data or a prior that shrinks "
+            "more may help, and so does a larger noise_ratio."
+        )
     return (
-        f'The noise is poor: {number}; use noise="auto", noise=ncbayes.noise.Adaptive() or noise '
-        "closer to the data before more of it."
+        f'The noise is {grade}: {number}; noise="auto" or noise=ncbayes.noise.Adaptive() may do '
+        "better, and should be tried before more noise."
     )
 
 
-def _rounder(ratio: float) -> str:
-    return f"{ratio:.2g}"
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _certain(table: pd.DataFrame) -> list[str]:

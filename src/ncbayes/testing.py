@@ -32,7 +32,9 @@ def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0)
 
     With ``sample``: draws lie in the space. With ``sample`` and ``log_partition``:
     ``E statistics = d log_partition / d theta``, at ``theta`` (needed for this part).
-    With ``design``: its five products against the dense matrix of ``statistics``.
+    With ``design``: its five products against the dense matrix of ``statistics``. With ``sweep``:
+    it leaves the model at ``theta`` invariant, which is tested on uniform points weighted by the
+    model's density, so theta should be small enough for some of them to count.
     """
     rng = np.random.default_rng(seed)
     x = _points(model, theta, rng)
@@ -41,6 +43,8 @@ def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0)
         _check_design(model.design(x), model.statistics(x), rng)
     if theta is not None and hasattr(model, "sample") and hasattr(model, "log_partition"):
         _check_partition(model, np.asarray(theta, dtype=float), rng)
+    if theta is not None and hasattr(model, "sweep") and np.isfinite(model.space.log_volume):
+        _check_sweep(model, np.asarray(theta, dtype=float), rng)
 
 
 def _points(model: Model, theta: FloatArray | None, rng: np.random.Generator) -> FloatArray:
@@ -108,6 +112,24 @@ def _check_partition(model: Any, theta: FloatArray, rng: np.random.Generator) ->
         errors,
         [f"the mean of {name!r}" for name in statistic_names(model)],
         f"sample and log_partition of {model_name(model)} do not belong together",
+    )
+
+
+def _check_sweep(model: Any, theta: FloatArray, rng: np.random.Generator) -> None:
+    name, x = model_name(model), model.space.uniform(40_000, rng)
+    before = x.copy()
+    y = np.asarray(model.sweep(theta, x, rng))
+    _require(np.array_equal(x, before), f"{name}.sweep writes into the points it receives")
+    _require(y.shape == x.shape and bool(model.space.contains(y).all()),
+             f"{name}.sweep must return as many points, in its space")  # fmt: skip
+    statistics = model.statistics(x)
+    log_weight = statistics @ theta + model.log_base(x)
+    weight = np.exp(log_weight - log_weight.max())
+    change = (model.statistics(y) - statistics) * (weight / weight.mean())[:, None]
+    _require_zero_mean(
+        change,
+        [f"the mean of {each!r}" for each in statistic_names(model)],
+        f"sweep of {name} does not leave the model at theta invariant",
     )
 
 

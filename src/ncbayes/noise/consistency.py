@@ -20,11 +20,18 @@ FALSE_ALARM = 1e-6
 STEPS = 30
 
 
-def complaint(noise: Noise, space: Space, draws: FloatArray, rng: np.random.Generator) -> str:
+def complaint(
+    noise: Noise,
+    space: Space,
+    draws: FloatArray,
+    rng: np.random.Generator,
+    *,
+    normalized: bool = True,
+) -> str:
     """What is wrong with noise that gave these draws, as the end of a sentence; "" if nothing.
 
     Half of the draws make the reference, the other half is tested, with a false-alarm rate of one
-    in a million.
+    in a million. ``normalized=False``: the density may be off by a constant.
     """
     half = len(draws) // 2
     reference, own = _reference(draws[:half], space), draws[half:]
@@ -53,7 +60,7 @@ def complaint(noise: Noise, space: Space, draws: FloatArray, rng: np.random.Gene
             f"is off by {scores[worst]:.1f} standard errors (limit {limit:.1f})"
         )
     surprise = coin - expit(log_ratio)
-    if abs(surprise.sum()) > limit * math.sqrt(float(np.sum(surprise**2))):
+    if normalized and abs(surprise.sum()) > limit * math.sqrt(float(np.sum(surprise**2))):
         return f"has a density that is not normalized: it integrates to {math.exp(-constant):.3g}"
     return ""
 

@@ -1,0 +1,373 @@
+"""Noise that is chosen: what is tried, what is taken, and whether the reasons are told."""
+
+import os
+import re
+import signal
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import ncbayes as ncb
+from ncbayes import adaptation, chains, choice, preparation
+from ncbayes.models import Exponential, Gamma, Gaussian, Ising, TorusGraph, VonMises
+from ncbayes.noise import Adaptive, Auto
+from ncbayes.noise.auto import families
+
+QUICK = Auto(batch=8, rounds=1)
+OPTIONS = {"draws": 20, "tune": 10, "chains": 2, "seed": 5, "cores": 1, "progress": False}
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A user's model on a box: ``theta_1 x + theta_2 x^2``."""
+
+    space: ncb.spaces.Box = ncb.spaces.Box([0.0], [2.0])  # noqa: RUF009
+
+    @property
+    def groups(self):
+        return {"ramp": ("x", "x^2")}
+
+    def statistics(self, x):
+        return np.column_stack([x[:, 0], x[:, 0] ** 2])
+
+    def log_base(self, x):
+        return np.zeros(len(x))
+
+
+def drawn(model, theta, rows=60):
+    return model.sample(np.asarray(theta, dtype=float), rows, np.random.default_rng(0))
+
+
+PLANE = np.array([0.5, 0.5, 1.0, 1.0, 0.4])
+CASES = {
+    "von Mises": (VonMises(), drawn(VonMises(), [2.0, 1.0])),
+    "Gaussian": (Gaussian(2), drawn(Gaussian(2), PLANE)),
+    "torus graph": (TorusGraph(4), drawn(TorusGraph(4), np.full(32, 0.1))),
+    "Ising": (Ising(5), drawn(Ising(5), np.full(15, 0.2))),
+    "Gamma": (Gamma(), np.random.default_rng(0).gamma(3.0, 1.0, (60, 1))),
+    "exponential": (Exponential(), drawn(Exponential(), [2.0])),
+    "a user's own": (Ramp(), 2 * np.sqrt(np.random.default_rng(0).random((60, 1)))),
+}
+MODEL, DATA = CASES["von Mises"]
+
+
+def run(data=DATA, model=MODEL, noise=QUICK, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        return ncb.fit(model, data, noise=noise, **{**OPTIONS, **options})
+
+
+def assert_same(one, other):
+    for name in ("posterior", "noise"):
+        assert one.data[name].to_dataset().equals(other.data[name].to_dataset()), name
+    assert paragraph(one) == paragraph(other)
+
+
+def paragraph(posterior):
+    return posterior.data.attrs["noise_choice"]
+
+
+@pytest.fixture
+def choices(monkeypatch):
+    """What choose returned, call by call."""
+    found, choose = [], preparation.choose
+
+    def noted(*arguments):
+        found.append(choose(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(preparation, "choose", noted)
+    return found
+
+
+@pytest.mark.parametrize(("model", "data"), CASES.values(), ids=CASES)
+def test_noise_is_chosen_and_the_choice_explained(model, data, choices, seed):
+    one, other = (run(data, model, seed=seed) for _ in range(2))
+    assert_same(one, other)
+    (found, _), text = choices, paragraph(one)
+    tempered = {"model^0.5", "model^0.9"}
+    assert set(found.kept) - tempered == {"matched", *families(model.space)}
+    for name, share in found.kept.items():
+        assert f"{name} {100 * share:.0f} %" in text
+    assert text.startswith("Noise chosen: ")
+    assert text.endswith(" % wider than with the exact likelihood.")
+    assert "\n" not in text
+    assert one.data.attrs["noise_ratio"] == found.noise_ratio
+    assert f"Noise ratio {found.noise_ratio:g} (" in text
+    assert 1 <= found.noise_ratio <= 10
+    assert one.data["noise"]["noise_points"].to_numpy() == round(60 * found.noise_ratio)
+    assert one.data.attrs["schedule"] == "Auto"
+    assert one.theta.sizes == {"chain": 2, "draw": 20, "group": 1, **statistics(model)}
+    assert "adaptation" not in one.data.children
+
+
+def statistics(model):
+    return {"statistic": sum(map(len, model.groups.values()))}
+
+
+def test_auto_is_a_word_for_the_default_settings():
+    assert_same(run(noise="auto"), run(noise=Auto()))
+
+
+def test_other_words_are_refused():
+    with pytest.raises(ncb.InputError, match=r"^noise must be \"auto\", a distribution or a sched"):
+        run(noise="best")
+
+
+@pytest.mark.parametrize("ratio", [0.5, 2.0, 20.0])
+def test_a_given_noise_ratio_is_respected(ratio, choices):
+    posterior = run(noise_ratio=ratio)
+    assert posterior.data.attrs["noise_ratio"] == ratio
+    assert posterior.data["noise"]["noise_points"].item() == 60 * ratio
+    assert f"Noise ratio {ratio:g} (as given): the share kept is then" in paragraph(posterior)
+    # Trials have the noise that the fit will have, so that the share of the chosen one is told.
+    (share,) = re.findall(r"is then about (\d+) %", paragraph(posterior))
+    (name,) = [name for name in choices[0].kept if chosen(posterior, name)]
+    assert share == f"{100 * choices[0].kept[name]:.0f}"
+
+
+def chosen(posterior, name):
+    return f"Noise chosen: {choice.described(name)}." in paragraph(posterior)
+
+
+REASONS = [
+    (Auto(loss=5.0), 1.0, "enough for intervals at most 500 % wider"),
+    (Auto(seconds=1e-9), 1.0, "a chain takes longer than 1e-09 seconds as it is"),
+    (Auto(loss=1e-6, most_ratio=2), 2.0, "the largest allowed is 2"),
+    (Auto(loss=1e-6, most_ratio=1.2), 1.0, "the largest allowed is 1.2"),
+    (Auto(most_ratio=0.5), 0.5, "the largest allowed is 0.5"),
+    (Auto(loss=1e-6), 10.0, "the largest allowed is 10"),
+]
+
+
+@pytest.mark.parametrize(("settings", "ratio", "reason"), REASONS, ids=lambda each: str(each)[:40])
+def test_the_noise_ratio_has_a_reason(settings, ratio, reason):
+    posterior = run(noise=Auto(settings.loss, settings.seconds, (), settings.most_ratio, batch=8))
+    assert posterior.data.attrs["noise_ratio"] == ratio
+    assert posterior.data["noise"]["noise_points"].item() == 60 * ratio
+    assert f"Noise ratio {ratio:g} ({reason}): " in paragraph(posterior)
+
+
+def test_less_noise_than_data_keeps_less():
+    """The share that is told is that at the ratio taken."""
+    shares = []
+    for most in (0.5, 1.0):
+        text = paragraph(run(noise=Auto(most_ratio=most, alphas=(), batch=8)))
+        shares.append(int(re.findall(r"is then about (\d+) %", text)[0]))
+    assert shares[0] < shares[1] - 5
+
+
+def test_where_every_ratio_was_tried_the_last_is_taken():
+    """And not for a lack of time, which there was."""
+    text = paragraph(run(noise=Auto(loss=1e-9, most_ratio=1e4, alphas=(), batch=4), draws=5))
+    assert "Noise ratio 100 (the largest that is tried): " in text
+
+
+def test_noise_is_added_only_while_there_is_time(monkeypatch):
+    """30 sweeps of 0.1 s for each of (1 + ratio) / 2: 6 s at a ratio of 3."""
+    monkeypatch.setattr(choice, "sweep_seconds", lambda target, more: 0.1 * more)
+    posterior = run(noise=Auto(loss=1e-6, seconds=6.1, alphas=(), batch=4))
+    assert posterior.data.attrs["noise_ratio"] == 3
+    assert "(more would take a chain longer than 6.1 seconds)" in paragraph(posterior)
+
+
+def test_the_ratio_chosen_keeps_what_was_asked_for(choices):
+    """The smallest ratio at which intervals are a tenth wider at most, by the trial's own share."""
+    posterior = run(noise=Auto(alphas=(), batch=20))
+    (shares,) = re.findall(r"is then about (\d+) %", paragraph(posterior))
+    assert 100 / 1.1**2 - 0.5 <= int(shares) <= 100
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """A function that sets the shares that the trials will find, in their order, at any ratio."""
+    trial = choice.trial
+
+    def script(*shares):
+        left, known = list(shares), []
+
+        def tried(*arguments):
+            known.append(left.pop(0))
+            return trial(*arguments)
+
+        monkeypatch.setattr(choice, "trial", tried)
+        monkeypatch.setattr(adaptation, "information_kept", lambda *_: known[-1])
+
+    return script
+
+
+ORDER = ["matched", "uniform", "margins", "model^0.5"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "name"),
+    [
+        ((0.5, 0.5, 0.5, 0.5), "matched"),
+        ((0.49, 0.5, 0.49, 0.51), "matched"),
+        ((0.1, 0.5, 0.5, 0.51), "uniform"),
+        ((0.1, 0.1, 0.25, 0.1), "margins"),
+        ((0.1, 0.1, 0.2, 0.25), "model^0.5"),
+    ],
+)
+def test_the_simplest_of_the_best_is_taken(shares, name, scripted, choices):
+    scripted(*shares)
+    posterior = run(noise=Auto(alphas=(0.5,), rounds=1, batch=4), noise_ratio=1.0)
+    assert choices[0].kept == dict(zip(ORDER, shares, strict=True))
+    assert chosen(posterior, name)
+    share = dict(zip(ORDER, shares, strict=True))[name]
+    assert (
+        f"the share kept is then about {100 * share:.0f} %, and intervals are about "
+        f"{100 * (share**-0.5 - 1):.0f} % wider" in paragraph(posterior)
+    )
+
+
+def test_a_second_round_counts_only_where_it_is_better(scripted, choices):
+    scripted(0.1, 0.2, 0.2, 0.4, 0.3)
+    run(noise=Auto(alphas=(0.5,), rounds=2, batch=4), noise_ratio=1.0)
+    assert choices[0].kept["model^0.5"] == 0.4
+    scripted(0.1, 0.2, 0.2, 0.4, 0.5)
+    run(noise=Auto(alphas=(0.5,), rounds=2, batch=4), noise_ratio=1.0)
+    assert choices[1].kept["model^0.5"] == 0.5
+
+
+def test_noise_that_keeps_nothing_is_told_without_failing(scripted):
+    scripted(0.0, 0.0, 0.0)
+    text = paragraph(run(noise=Auto(alphas=(), batch=4)))
+    assert "matched 0 %, uniform 0 %, margins 0 %" in text
+    assert "Noise ratio 10 (the largest allowed is 10): the share kept is then about 0 %" in text
+
+
+def test_the_model_is_taken_where_the_simple_ones_are_bad(choices, seed):
+    """A strongly coupled chain of angles: nothing independent is like it."""
+    nodes = 5
+    model = TorusGraph(nodes, marginal=False, reflectional=False,
+                       edges=[(k, k + 1) for k in range(nodes - 1)])  # fmt: skip
+    theta = np.tile([4.0, 0.0], nodes - 1)
+    data = model.sample(theta, 150, np.random.default_rng(seed))
+    posterior = run(data, model, noise=Auto(batch=20), noise_ratio=1.0, seed=seed)
+    kept = choices[0].kept
+    assert max(kept, key=kept.get) not in ("matched", "uniform", "margins")
+    assert not any(chosen(posterior, name) for name in ("matched", "uniform", "margins"))
+
+
+def test_groups_share_a_kind_of_noise_and_have_their_own():
+    groups = {"one": DATA[:40], 2: DATA[40:]}
+    posterior = run(groups, prior=ncb.priors.RandomWalk())
+    assert_same(posterior, run(groups, prior=ncb.priors.RandomWalk()))
+    one, other = posterior.run.problem.source.noises
+    assert type(one) is type(other)
+    ratio = posterior.data.attrs["noise_ratio"]
+    assert posterior.data["noise"]["noise_points"].values.tolist() == [[40 * ratio, 20 * ratio]]
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "lost"),
+    [
+        (TorusGraph(4), 3, "tree"),
+        (VonMises(), 5, None),
+        (Gaussian(2), 5, None),
+        (Ising(5), 5, None),
+    ],
+    ids=["torus graph", "von Mises", "Gaussian", "Ising"],
+)
+def test_a_few_rows_are_enough_to_choose(model, rows, lost, choices):
+    (data,) = [data for own, data in CASES.values() if own == model]
+    run(data[:rows], model)
+    assert "matched" in choices[0].kept
+    assert lost not in choices[0].kept
+
+
+def test_a_family_that_can_t_be_fitted_is_left_out(monkeypatch, choices):
+    """Kernels of a column need one that varies."""
+
+    class Flat(Ramp):
+        @property
+        def groups(self):
+            return {"ramp": ("x",)}
+
+        def statistics(self, x):
+            return x.copy()
+
+    posterior = run(np.full((40, 1), 0.7), Flat())
+    assert "margins" in families(Flat().space)
+    assert "margins" not in choices[0].kept
+    assert "margins" not in paragraph(posterior)
+
+
+def test_what_the_guard_refuses_is_left_out(monkeypatch, choices):
+    monkeypatch.setattr(Adaptive, "temper", lambda *_: None)
+    posterior = run()
+    assert list(choices[0].kept) == ["matched", "uniform", "margins"]
+    assert "model^" not in paragraph(posterior)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch):
+    whole = run()
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    replace = os.replace
+    for moment in [1, 2, 10, 50]:
+        calls = []
+
+        def fail(source, target, moment=moment, calls=calls):
+            calls.append(1)
+            if len(calls) == moment:
+                raise Killed
+            replace(source, target)
+
+        folder = tmp_path / str(moment)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", fail)
+            with pytest.raises(Killed):
+                run(checkpoint=folder)
+        assert_same(run(checkpoint=folder), whole)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (Auto(batch=9, rounds=1), "settings of the noise"),
+        (Auto(batch=8, rounds=1, loss=0.2), "settings of the noise"),
+        (None, r"schedule \(was Auto, now Fixed\)"),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused_by_name(changed, named, tmp_path):
+    run(checkpoint=tmp_path)
+    with pytest.raises(ncb.InputError, match=f"holds a run that differs in: .*{named}"):
+        run(checkpoint=tmp_path, noise=changed)
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_extending_is_the_same_as_a_longer_fit():
+    """The time that a chain takes is not what limits the noise ratio here."""
+    assert_same(run(draws=20).extend(20), run(draws=40))
+
+
+def test_chains_and_cores_change_nothing():
+    two, three = run(chains=2), run(chains=3, cores=2)
+    np.testing.assert_array_equal(two.theta, three.theta[:2])
+    assert paragraph(two) == paragraph(three)
+
+
+def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
+    temper = Adaptive.temper
+
+    def press(self, *arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return temper(self, *arguments)
+
+    monkeypatch.setattr(Adaptive, "temper", press)
+    with pytest.raises(KeyboardInterrupt, match="before any draw"):
+        run()
+
+
+def test_candidates_in_words():
+    assert choice.described("matched") == "the default, matched to the data"
+    assert choice.described("uniform") == "uniform"
+    assert choice.described("margins") == "margins fitted to the data"
+    assert choice.described("model^0.9") == "the fitted model, tempered by alpha = 0.9"

@@ -1,0 +1,268 @@
+"""The noise report: numbers by hand, words by the numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ncbayes as ncb
+from ncbayes import reports
+from ncbayes.noise import Adaptive, Auto, Fixed, Fresh, Normal, Pooled
+
+MODEL = ncb.models.Gaussian(1)
+X = np.random.default_rng(0).normal(size=(120, 1))
+GROUPS = {"before": X[:80], 2: X[80:]}
+COLUMNS = ["noise_points", "auc", "lowest_log_odds", "highest_log_odds", "ideal_noise",
+           "information_kept", "widening"]  # fmt: skip
+
+
+def run(data=X, model=MODEL, **options):
+    short = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "seed": 1, "progress": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        return ncb.fit(model, data, **{**short, **options})
+
+
+FITS = {
+    "fixed": {"noise": Fixed(Normal(0.0, 1.0))},
+    "matched": {"noise_ratio": 2.5},
+    "fresh": {"noise": Fresh(Normal(0.0, 2.0))},
+    "pooled": {"noise": Pooled(Normal(0.0, 2.0), sets=3)},
+    "adaptive": {"noise": Adaptive(Normal(0.0, 50.0), base="start", batch=20, updates=3)},
+    "auto": {"noise": Auto(batch=10)},
+    "groups": {"data": GROUPS, "noise": Pooled(sets=2)},
+    "adaptive groups": {"data": GROUPS, "noise": Adaptive(batch=10, updates=2)},
+}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return {name: run(**options) for name, options in FITS.items()}
+
+
+EVERY = pytest.mark.parametrize("name", FITS)
+
+
+def by_hand(posterior, noise_set, group):
+    """The numbers of one row from the points, the draws and the densities in the tree."""
+    tree = posterior.data
+    stored, observed = tree["noise"].to_dataset(), tree["observed_data"].to_dataset()
+    sets = tree["sample_stats"]["noise_set"].to_numpy()[0]
+    own = observed["group"].to_numpy() == group
+    rows = (stored["row_group"].to_numpy() == group) & (
+        stored["row_noise_set"].to_numpy() == noise_set
+    )
+    x, u = observed["points"].to_numpy()[own, 0], stored["points"].to_numpy()[rows, 0]
+    log_q = np.concatenate(
+        [
+            stored["log_density_at_data"].sel(noise_set=noise_set).to_numpy()[own],
+            stored["log_density"].to_numpy()[rows],
+        ]
+    )
+    draws = sets == noise_set
+    theta = posterior.theta.sel(group=group).to_numpy()[:, draws].mean(axis=(0, 1))
+    log_z = posterior.log_z.sel(group=group).to_numpy()[:, draws].mean()
+    points = np.concatenate([x, u])
+    statistics = np.column_stack([points, -(points**2) / 2])
+    log_odds = statistics @ theta - log_z - log_q + np.log(len(x) / len(u))
+    of_data, of_noise = log_odds[: len(x)], log_odds[len(x) :]
+    rho = 1 / (1 + np.exp(-log_odds))
+    shares = []
+    for column in statistics.T:
+        weights = (rho * (1 - rho) / np.sum(rho * (1 - rho)), rho / rho.sum())
+        kept, exact = (w @ (column - w @ column) ** 2 for w in weights)
+        shares.append(np.sum(rho * (1 - rho)) / rho.sum() * kept / exact)
+    share = np.mean(shares)
+    return [
+        len(u),
+        np.mean(of_data[:, None] > of_noise),
+        log_odds.min(),
+        log_odds.max(),
+        len(x) * share / (1 - share),
+        share,
+        share**-0.5 - 1,
+    ]
+
+
+@EVERY
+def test_the_table_is_what_one_computes_by_hand(name, fits):
+    posterior = fits[name]
+    table = posterior.noise_report().table
+    assert list(table.columns) == COLUMNS
+    assert table.index.names == ["noise_set", "group"]
+    sizes = posterior.data["noise"].sizes
+    assert len(table) == sizes["noise_set"] * sizes["group"]
+    for index, row in table.iterrows():
+        assert row.tolist() == pytest.approx(by_hand(posterior, *index), rel=1e-7)
+
+
+@EVERY
+def test_a_report_survives_a_file(name, fits, tmp_path):
+    posterior = fits[name]
+    posterior.save(tmp_path / "fit.nc")
+    one, other = posterior.noise_report(), ncb.load(tmp_path / "fit.nc").noise_report()
+    assert repr(one) == repr(other)
+    assert one.lines == other.lines
+    for part in ("table", "updates", "spread"):
+        left, right = getattr(one, part), getattr(other, part)
+        assert (left is None and right is None) or left.equals(right)
+
+
+@EVERY
+def test_printing_shows_words_then_tables(name, fits):
+    report = fits[name].noise_report()
+    text = repr(report)
+    assert text == str(report)
+    assert text.startswith("\n".join(report.lines))
+    for column in COLUMNS:
+        assert column in text
+    assert ("Updates of the noise before the chains:" in text) == (report.updates is not None)
+    assert ("Between noise sets:" in text) == (report.spread is not None)
+    for line in report.lines:
+        assert "\n" not in line
+        assert line.endswith(".")
+
+
+@EVERY
+def test_each_kind_of_noise_has_its_parts(name, fits):
+    report = fits[name].noise_report()
+    assert (report.updates is not None) == name.startswith("adaptive")
+    assert (report.spread is not None) == (name in ("pooled", "groups"))
+    assert sum(line.startswith("The noise is ") and "worth" in line for line in report.lines) == 1
+
+
+def test_the_choice_is_told_first(fits):
+    posterior = fits["auto"]
+    lines = posterior.noise_report().lines
+    assert lines[0] == posterior.data.attrs["noise_choice"]
+    assert lines[0].startswith("Noise chosen: ")
+    assert lines[1].startswith("The noise is ")
+
+
+def test_the_spread_is_that_between_sets(fits):
+    posterior = fits["pooled"]
+    report = posterior.noise_report()
+    spread = posterior.between_set_spread()
+    assert report.spread.equals(spread)
+    worst = spread["ratio"].idxmax()
+    assert report.lines[-1] == (
+        f"Between noise sets posterior means differ by up to {spread['ratio'][worst]:.2f} "
+        f"posterior sds ({worst})."
+    )
+
+
+@pytest.mark.parametrize("name", ["adaptive", "adaptive groups"])
+def test_updates_are_told_one_by_one(name, fits):
+    posterior = fits[name]
+    report, stored = posterior.noise_report(), posterior.data["adaptation"].to_dataset()
+    updates = report.updates
+    assert updates.index.names == ["update", "group"]
+    assert len(updates) == stored["made"].size
+    assert updates["made"].dtype == bool
+    for column in ("alpha", "log_z", "log_z_error", "effective", "work", "kept", "kept_before"):
+        np.testing.assert_array_equal(updates[column], stored[column].to_numpy().ravel())
+    made = int(stored["made"].sum())
+    assert f"{made} of {len(updates)} updates of the noise were made." in report.lines
+    assert ("The noise is the one it started with." in report.lines) == (made == 0)
+    # Far noise is left at once, in the fit without groups.
+    assert made > 0 or name != "adaptive"
+
+
+def altered(posterior, change):
+    """A copy of the result whose tree went through ``change``."""
+    tree = posterior.data.copy(deep=True)
+    change(tree)
+    return ncb.Posterior(tree).noise_report()
+
+
+def test_an_error_of_the_noise_s_normalizer_is_told_where_it_shows(fits):
+    posterior = fits["adaptive"]
+    spread = float(posterior.log_z.std())
+
+    def with_error(error):
+        def change(tree):
+            values = tree["adaptation"]["log_z_error"]
+            tree["adaptation"]["log_z_error"] = values.copy(data=np.full(values.shape, error))
+
+        return altered(posterior, change).lines
+
+    wanted = (
+        f"The noise's own normalizer has a standard error of {spread:.3f}, which log_z inherits "
+        f"beyond its posterior sd of {spread:.3f}; theta does not."
+    )
+    assert wanted in with_error(spread)
+    assert not any("own normalizer" in line for line in with_error(0.2 * spread))
+
+
+def test_refused_updates_are_counted(fits):
+    def change(tree):
+        values = tree["adaptation"]["alpha"]
+        tree["adaptation"]["alpha"] = values.copy(data=np.full(values.shape, np.nan))
+        tree["adaptation"]["made"] = values.copy(data=np.zeros(values.shape))
+
+    report = altered(fits["adaptive"], change)
+    count = len(report.updates)
+    assert f"0 of {count} updates of the noise were made." in report.lines
+    assert (
+        f"{count} were refused by the guard: no alpha gave enough effective points." in report.lines
+    )
+    assert report.lines[-1] == "The noise is the one it started with."
+
+
+def shown_with(posterior, share, ratio=1.0):
+    """The verdict at another share of information kept."""
+
+    def change(tree):
+        values = tree["noise"]["information_kept"]
+        tree["noise"]["information_kept"] = values.copy(data=np.full(values.shape, share))
+        tree.attrs["noise_ratio"] = ratio
+
+    return altered(posterior, change).lines[0]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 4.0, 20.0])
+def test_the_verdict_is_by_what_ideal_noise_keeps(ratio, fits):
+    ideal = ratio / (1 + ratio)
+    words = {1.0: "good", 0.81: "good", 0.79: "fair", 0.41: "fair", 0.39: "poor", 0.01: "poor"}
+    for share, word in words.items():
+        line = shown_with(fits["fixed"], share * ideal, ratio)
+        assert line.startswith(f"The noise is {word}: the 120 noise points are worth ")
+        wider = 100 * ((share * ideal) ** -0.5 - 1)
+        assert f"intervals are about {wider:.0f} % wider than with the exact likelihood" in line
+    more = f"(noise_ratio={2 * ratio:g} would bring them closer)"
+    assert (more in shown_with(fits["fixed"], ideal, ratio)) == (ratio < 10)
+
+
+def test_noise_like_the_data_is_good(fits):
+    report = fits["fixed"].noise_report()
+    assert report.lines[0].startswith("The noise is good: the 120 noise points are worth ")
+    assert len(report.lines) == 1
+    assert 0.4 < report.table["information_kept"].item() < 0.6
+    assert abs(report.table["auc"].item() - 0.5) < 0.15
+
+
+def test_noise_far_wider_than_the_data_is_fair_or_poor():
+    words = []
+    for variance in (1.0, 200.0, 20_000.0):
+        report = run(noise=Normal(0.0, variance), prior=ncb.priors.Normal(10.0)).noise_report()
+        words.append(report.lines[0].split()[3].rstrip(":"))
+    assert words == ["good", "fair", "poor"]
+
+
+def test_noise_elsewhere_is_poor_and_certain():
+    report = run(noise=Normal(60.0, 1.0), prior=ncb.priors.Normal(1.0)).noise_report()
+    assert report.lines[0].startswith("The noise is poor: the 120 noise points are worth 0 drawn")
+    assert 'use noise="auto", noise=ncbayes.noise.Adaptive() or noise closer' in report.lines[0]
+    low, high = (report.table[f"{which}_log_odds"].item() for which in ("lowest", "highest"))
+    assert max(-low, high) > reports.CERTAIN
+    assert report.lines[1] == (
+        f"Log odds reach from {low:.0f} to {high:.0f}: some points are data or noise for certain, "
+        "and tell nothing."
+    )
+
+
+def test_the_worst_group_decides():
+    noise = {"before": Normal(0.0, 1.0), "2": Normal(0.0, 20_000.0)}
+    report = run(GROUPS, noise=noise, prior=ncb.priors.Normal(10.0)).noise_report()
+    assert report.lines[0].startswith("The noise is poor: the 40 noise points are worth ")
+    assert report.table["information_kept"].idxmin() == (0, "2")
