@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import ncbayes as ncb
-from ncbayes import reports
+from ncbayes import asymptotics, reports
 from ncbayes.noise import Adaptive, Auto, Fixed, Fresh, Normal, Pooled
 
 MODEL = ncb.models.Gaussian(1)
 X = np.random.default_rng(0).normal(size=(120, 1))
 GROUPS = {"before": X[:80], 2: X[80:]}
-COLUMNS = ["noise_points", "auc", "lowest_log_odds", "highest_log_odds", "ideal_noise",
-           "information_kept", "widening"]  # fmt: skip
+COLUMNS = [
+    *("noise_points", "auc", "lowest_log_odds", "highest_log_odds", "ideal_noise"),
+    *("information_kept", "widening", "worst_widening"),
+]
 
 
 def run(data=X, model=MODEL, **options):
@@ -67,11 +69,16 @@ def by_hand(posterior, noise_set, group):
     log_odds = statistics @ theta - log_z - log_q + np.log(len(x) / len(u))
     of_data, of_noise = log_odds[: len(x)], log_odds[len(x) :]
     rho = 1 / (1 + np.exp(-log_odds))
-    shares = []
+    shares, inverses = [], []
+    uncertain = rho * (1 - rho)
     for column in statistics.T:
-        weights = (rho * (1 - rho) / np.sum(rho * (1 - rho)), rho / rho.sum())
+        weights = (uncertain / uncertain.sum(), rho / rho.sum())
         kept, exact = (w @ (column - w @ column) ** 2 for w in weights)
-        shares.append(np.sum(rho * (1 - rho)) / rho.sum() * kept / exact)
+        shares.append(uncertain.sum() / rho.sum() * kept / exact)
+    for weights in (uncertain, rho):
+        centred = statistics - weights @ statistics / weights.sum()
+        inverses.append(np.diag(np.linalg.inv((centred.T * weights) @ centred)))
+    widths = np.sqrt(inverses[0] / inverses[1])
     share = np.mean(shares)
     return [
         len(u),
@@ -80,7 +87,8 @@ def by_hand(posterior, noise_set, group):
         log_odds.max(),
         len(x) * share / (1 - share),
         share,
-        share**-0.5 - 1,
+        widths.mean() - 1,
+        widths.max() - 1,
     ]
 
 
@@ -103,7 +111,7 @@ def test_a_report_survives_a_file(name, fits, tmp_path):
     one, other = posterior.noise_report(), ncb.load(tmp_path / "fit.nc").noise_report()
     assert repr(one) == repr(other)
     assert one.lines == other.lines
-    for part in ("table", "updates", "spread"):
+    for part in ("table", "updates", "candidates", "spread"):
         left, right = getattr(one, part), getattr(other, part)
         assert (left is None and right is None) or left.equals(right)
 
@@ -116,7 +124,7 @@ def test_printing_shows_words_then_tables(name, fits):
     assert text.startswith("\n".join(report.lines))
     for column in COLUMNS:
         assert column in text
-    assert ("Updates of the noise before the chains:" in text) == (report.updates is not None)
+    assert ("Updates of the noise:" in text) == (report.updates is not None)
     assert ("Between noise sets:" in text) == (report.spread is not None)
     for line in report.lines:
         assert "\n" not in line
@@ -128,7 +136,19 @@ def test_each_kind_of_noise_has_its_parts(name, fits):
     report = fits[name].noise_report()
     assert (report.updates is not None) == name.startswith("adaptive")
     assert (report.spread is not None) == (name in ("pooled", "groups"))
+    assert (report.candidates is not None) == (name == "auto")
     assert sum(line.startswith("The noise is ") and "worth" in line for line in report.lines) == 1
+
+
+@pytest.mark.parametrize("name", ["fixed", "matched", "pooled", "adaptive", "auto"])
+def test_the_widening_is_that_of_the_theory(name, fits):
+    """With several sets the theory averages over them first."""
+    posterior = fits[name]
+    table = posterior.noise_report().table
+    widths = asymptotics.observed(posterior).relative_width
+    close = {"rel": 0.05} if name == "pooled" else {"rel": 1e-7}
+    assert table["widening"].mean() == pytest.approx(widths.mean() - 1, **close)
+    assert table["worst_widening"].mean() == pytest.approx(widths.max() - 1, **close)
 
 
 def test_the_choice_is_told_first(fits):
@@ -136,7 +156,12 @@ def test_the_choice_is_told_first(fits):
     lines = posterior.noise_report().lines
     assert lines[0] == posterior.data.attrs["noise_choice"]
     assert lines[0].startswith("Noise chosen: ")
-    assert lines[1].startswith("The noise is ")
+    report = posterior.noise_report()
+    assert lines[1] == report.verdict
+    assert report.verdict.startswith("The noise is ")
+    assert report.candidates.index.name == "candidate"
+    for name, share in report.candidates.items():
+        assert f"{name} {100 * share:.0f} %" in lines[0]
 
 
 def test_the_spread_is_that_between_sets(fits):
@@ -209,15 +234,18 @@ def test_refused_updates_are_counted(fits):
     assert report.lines[-1] == "The noise is the one it started with."
 
 
-def shown_with(posterior, share, ratio=1.0):
-    """The verdict at another share of information kept."""
+def shown_with(posterior, ratio=1.0, schedule="Fixed", **numbers):
+    """The verdict with other numbers in the table."""
 
     def change(tree):
-        values = tree["noise"]["information_kept"]
-        tree["noise"]["information_kept"] = values.copy(data=np.full(values.shape, share))
-        tree.attrs["noise_ratio"] = ratio
+        for name, number in numbers.items():
+            values = tree["noise"][name]
+            tree["noise"][name] = values.copy(data=np.full(values.shape, number))
+        tree.attrs.update(noise_ratio=ratio, schedule=schedule)
 
-    return altered(posterior, change).lines[0]
+    report = altered(posterior, change)
+    assert report.verdict == report.lines[0]
+    return report.verdict
 
 
 @pytest.mark.parametrize("ratio", [1.0, 4.0, 20.0])
@@ -225,12 +253,30 @@ def test_the_verdict_is_by_what_ideal_noise_keeps(ratio, fits):
     ideal = ratio / (1 + ratio)
     words = {1.0: "good", 0.81: "good", 0.79: "fair", 0.41: "fair", 0.39: "poor", 0.01: "poor"}
     for share, word in words.items():
-        line = shown_with(fits["fixed"], share * ideal, ratio)
-        assert line.startswith(f"The noise is {word}: the 120 noise points are worth ")
-        wider = 100 * ((share * ideal) ** -0.5 - 1)
-        assert f"intervals are about {wider:.0f} % wider than with the exact likelihood" in line
-    more = f"(noise_ratio={2 * ratio:g} would bring them closer)"
-    assert (more in shown_with(fits["fixed"], ideal, ratio)) == (ratio < 10)
+        line = shown_with(fits["fixed"], ratio, information_kept=share * ideal, ideal_noise=77.2)
+        start = f"The noise is {word}: the 120 noise points are worth 77 drawn from the model"
+        assert line.startswith(start)
+    more = f"; noise_ratio={2 * ratio:g} would bring them closer."
+    line = shown_with(fits["fixed"], ratio, information_kept=ideal)
+    assert line.endswith(more) == (ratio < 10)
+
+
+def test_the_verdict_tells_widths(fits):
+    told = "intervals are about 33 % wider than with the exact likelihood"
+    line = shown_with(fits["fixed"], widening=0.331, worst_widening=0.512)
+    assert f"{told} (51 % for the worst parameter);" in line
+    line = shown_with(fits["fixed"], widening=0.331, worst_widening=np.nan)
+    assert f"{told}; noise_ratio=2 would" in line
+
+
+@pytest.mark.parametrize("share", [0.3, 0.1])
+def test_the_advice_depends_on_what_was_tried(share, fits):
+    better = 'noise="auto" or noise=ncbayes.noise.Adaptive() may do better'
+    assert better in shown_with(fits["fixed"], information_kept=share)
+    for schedule in ("Adaptive", "Auto"):
+        line = shown_with(fits["fixed"], schedule=schedule, information_kept=share)
+        assert better not in line
+        assert "a larger alpha, more data or a prior that shrinks more may help" in line
 
 
 def test_noise_like_the_data_is_good(fits):
@@ -252,7 +298,7 @@ def test_noise_far_wider_than_the_data_is_fair_or_poor():
 def test_noise_elsewhere_is_poor_and_certain():
     report = run(noise=Normal(60.0, 1.0), prior=ncb.priors.Normal(1.0)).noise_report()
     assert report.lines[0].startswith("The noise is poor: the 120 noise points are worth 0 drawn")
-    assert 'use noise="auto", noise=ncbayes.noise.Adaptive() or noise closer' in report.lines[0]
+    assert 'noise="auto" or noise=ncbayes.noise.Adaptive() may do better' in report.verdict
     low, high = (report.table[f"{which}_log_odds"].item() for which in ("lowest", "highest"))
     assert max(-low, high) > reports.CERTAIN
     assert report.lines[1] == (
@@ -264,5 +310,5 @@ def test_noise_elsewhere_is_poor_and_certain():
 def test_the_worst_group_decides():
     noise = {"before": Normal(0.0, 1.0), "2": Normal(0.0, 20_000.0)}
     report = run(GROUPS, noise=noise, prior=ncb.priors.Normal(10.0)).noise_report()
-    assert report.lines[0].startswith("The noise is poor: the 40 noise points are worth ")
+    assert report.lines[0].startswith("The noise is poor: the 40 noise points in group 2 are worth")
     assert report.table["information_kept"].idxmin() == (0, "2")

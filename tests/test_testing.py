@@ -1,6 +1,6 @@
 """The public checks accept what is right; each rejects broken twins."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from ncbayes.contrast import Contrast, Target
 from ncbayes.engines import gibbs
 from ncbayes.linalg import gaussian
 from ncbayes.linalg.designs import Dense
+from ncbayes.preparation import check_sweep
 
 MODELS = [
     (ncb.models.VonMises(), [1.0, -0.5]),
@@ -310,7 +311,8 @@ class BrokenSweep:
     def sweep(self, theta, x, rng):
         if self.fault == "writes":
             x[0] = 1 - x[0]
-        moved = self.inner.sweep((0.6 if self.fault == "theta" else 1.0) * theta, x, rng)
+        share = {"theta": 0.6, "flat": 0.0}.get(self.fault, 1.0)
+        moved = self.inner.sweep(share * theta, x, rng)
         return moved[1:] if self.fault == "shape" else moved
 
 
@@ -331,10 +333,14 @@ def test_check_model_rejects_a_broken_sweep(fault, sentence, seed):
         testing.check_model(BrokenSweep(fault), ISING, seed=seed)
 
 
-def test_fit_refuses_noise_of_a_broken_sweep(seed):
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_noise_of_a_broken_sweep_is_refused_before_it_is_used(seed):
     data = ncb.models.Ising(3).sample(2 * ISING, 500, np.random.default_rng(seed))
-    far = ncb.noise.Bernoulli([0.95, 0.95, 0.05])
-    sentence = "sweep.*do not follow its log_density.*must leave the model at theta invariant"
     options = {"seed": seed, "draws": 10, "tune": 50, "chains": 1, "progress": False}
+    problem = ncb.fit(BrokenSweep(""), data, **options).run.problem
+    tempering = ncb.noise.Tempering(2 * ISING, 1.0, 0.0, 0.0, 1.0, 10)
+    check_sweep(problem.against((ncb.noise.Annealed(BrokenSweep(""), tempering),)))
+    broken = problem.against((ncb.noise.Annealed(BrokenSweep("flat"), tempering),))
+    sentence = "sweep.*do not follow its log_density.*must leave the model at theta invariant"
     with pytest.raises(ncb.InputError, match=sentence):
-        ncb.fit(BrokenSweep("theta"), data, noise=ncb.noise.Adaptive(far, alpha=1.0), **options)
+        check_sweep(broken)

@@ -49,17 +49,17 @@ def prepare(
         with before_chains((updates + 1) * noise.batch, progress) as report:
             done = adapt(problem, noise, updates, folder, report)
         made = problem.against(done.noises)
-        _check_sweep(made)
+        check_sweep(made)
         return Prepared(made, noise_ratio or 1.0, done.record)
     trials = noise.trial_count(problem.model.space)
     with before_chains(trials * noise.batch, progress) as report:
         chosen = choose(problem, noise, noise_ratio, sum(sweeps), report)
-    _check_sweep(chosen.problem)
+    check_sweep(chosen.problem)
     settings = {"noise_choice": chosen.paragraph}
     return Prepared(chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings)
 
 
-def _check_sweep(problem: Problem) -> None:
+def check_sweep(problem: Problem) -> None:
     """Refuse a model whose conditionals draw noise that does not follow its density."""
     annealed = [each for each in problem.source.noises if isinstance(each, Annealed)][:1]
     rng = problem.adaptation_rng(SWEEP_CHECK)
