@@ -309,6 +309,37 @@ def test_noise_by_group_is_where_each_group_starts():
     assert posterior.run.problem.source.noises == tuple(starts.values())
 
 
+class Lazy(ncb.models.TorusGraph):
+    """A model whose conditionals are those of half its theta."""
+
+    def sweep(self, theta, x, rng):
+        return super().sweep(theta / 2, x, rng)
+
+
+def test_conditionals_of_another_model_are_refused(seed):
+    model = Lazy(2, marginal=False, reflectional=False)
+    data = GRAPH.sample(np.array([3.0, 0.0]), 100, np.random.default_rng(seed))
+    start = ncb.noise.VonMises([3.0, 0.0], [2.0, 2.0])
+    settings = {"alpha": 0.9, "batch": 20, "updates": 1}
+    assert isinstance(noise_of(run(data, GRAPH, Adaptive(start, **settings), seed=seed)), Annealed)
+    with pytest.raises(ncb.InputError, match=r"annealed by the sweep of .* must leave the model"):
+        run(data, model, Adaptive(start, **settings), seed=seed)
+
+
+def noise_of(posterior):
+    (noise,) = posterior.noises.values()
+    return noise
+
+
+def test_noise_that_was_made_can_be_used_again(tmp_path):
+    posterior = run(noise=Adaptive(far(MODEL.space), batch=20, updates=1))
+    made = noise_of(posterior)
+    assert noise_of(run(noise=made)) is made
+    posterior.save(tmp_path / "fit.nc")
+    with pytest.raises(ncb.InputError, match="loaded from a file holds no noise distributions"):
+        _ = ncb.load(tmp_path / "fit.nc").noises
+
+
 def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
     monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
     handler, pressed, stages = signal.getsignal(signal.SIGINT), threading.Event(), set()
