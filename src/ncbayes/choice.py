@@ -9,11 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from ncbayes.adaptation import Trial, kept_with, tempered, trial
+from ncbayes.adaptation import SETTLED, Trial, kept_with, tempered, trial
 from ncbayes.base import InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, families
+from ncbayes.noise.tempered import Annealed, Resampled
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
 
@@ -46,8 +47,12 @@ def choose(
     for name, fitted in families(problem.model.space).items():
         with suppress(InputError):  # too few rows for it, say, or no density at some of the data
             trials.run(name, tuple(fitted(data) for data in problem.data))
-    for alpha in tuple(settings.alphas) * settings.rounds:
-        trials.run(f"model^{alpha:g}", trials.tempered(alpha))
+    for _ in range(settings.rounds):
+        before = max(trials.kept.values())
+        for alpha in settings.alphas:
+            trials.run(f"model^{alpha:g}", trials.tempered(alpha))
+        if max(trials.kept.values()) < (1 + SETTLED) * before:
+            break
     kept = trials.kept
     # Among equals, the fewer parameters were fitted to the data, the better.
     plain_first = sorted(kept, key=RICH.__contains__)
@@ -60,7 +65,7 @@ def choose(
         ratio, reason = _ratio(problem, target, done.by_ratio, settings, sweeps)
         share = done.by_ratio.get(ratio, share)
     sizes = tuple(max(1, round(ratio * len(data))) for data in problem.data)
-    paragraph = _paragraph(name, kept, ratio, reason, share)
+    paragraph = _paragraph(described(name, noises), kept, ratio, reason, share)
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
 
 
@@ -161,12 +166,12 @@ def _ratio(
 
 
 def _paragraph(
-    name: str, kept: Mapping[str, float], ratio: float, reason: str, share: float
+    chosen: str, kept: Mapping[str, float], ratio: float, reason: str, share: float
 ) -> str:
     share = max(share, 1e-6)
     others = ", ".join(f"{each} {100 * value:.0f} %" for each, value in kept.items())
     return (
-        f"Noise chosen: {described(name)}. In short trials a contrast kept this "
+        f"Noise chosen: {chosen}. In short trials a contrast kept this "
         f"share of the exact likelihood's information: {others}; the simplest within "
         f"{100 * (1 - NEARLY):.0f} % of the best was taken. Noise ratio {ratio:g} ({reason}): the "
         f"share kept is then about {100 * share:.0f} %, and intervals are about "
@@ -174,9 +179,12 @@ def _paragraph(
     )
 
 
-def described(name: str) -> str:
+def described(name: str, noises: tuple[Noise, ...]) -> str:
     """A candidate in words."""
     if name.startswith("model^"):
-        return f"the fitted model, tempered by alpha = {name.removeprefix('model^')}"
+        asked = float(name.removeprefix("model^"))
+        alphas = [each.tempering.alpha for each in noises if isinstance(each, Annealed | Resampled)]
+        lowered = f", lowered to {min(alphas):.2g} by the guard" if min(alphas) < asked else ""
+        return f"the fitted model, tempered by alpha = {asked:g}{lowered}"
     words = {"matched": "the default, matched to the data", "uniform": "uniform"}
     return words.get(name, f"{name} fitted to the data")

@@ -100,6 +100,8 @@ def described(value: object) -> str:
         return (
             digest(str(value.dtype), [value], as_is) if value.dtype.kind in "biuf" else str(value)
         )
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, Mapping):
         return str({str(key): described(each) for key, each in value.items()})
     # What a dataclass shows of its arrays is cut, and what it shows of others may be an address.

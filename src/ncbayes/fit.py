@@ -110,8 +110,8 @@ def fit(
         noises = inputs.checked_noises(schedule.noise, model, groups)
         source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
         problem, first, target = _problem(model, source, schedule, prior, _engine(engine))
-        if schedule.noise is not None:
-            inputs.check_consistency(noises, model.space, entropy)
+        given = noises if schedule.noise is not None else ()
+        inputs.check_consistency([*given, *_bases(making)], model.space, entropy)
         settings = {
             "model": model_name(model),
             "engine": model_name(problem.engine),
@@ -128,6 +128,12 @@ def fit(
             folder.claim({**settings, **made_by, **identity(problem, first, target, plan)})
     run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
     return finish(run if making is None else _prepared(run, making, noise_ratio))
+
+
+def _bases(making: Adaptive | Auto | None) -> list[Noise]:
+    """Distributions among the settings of noise to be made."""
+    base = getattr(making, "base", None)
+    return [base] if isinstance(base, Noise) else []
 
 
 def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> Run:

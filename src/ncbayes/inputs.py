@@ -208,8 +208,13 @@ def check_consistency(noises: Iterable[Noise], space: Space, entropy: int) -> No
     # Groups often share one distribution.
     for noise in {id(each): each for each in noises}.values():
         draws = np.asarray(noise.sample(CHECKED_DRAWS, rng), dtype=float)
-        if draws.shape != (CHECKED_DRAWS, space.dimension) or not space.contains(draws).all():
-            continue  # a wrong shape is named later; noise beyond the space has no reference here
+        if draws.shape != (CHECKED_DRAWS, space.dimension):
+            raise InputError(
+                f"{model_name(noise)}.sample must return points of dimension {space.dimension} "
+                f"like the data, got shape {draws.shape} for {CHECKED_DRAWS} points"
+            )
+        if not space.contains(draws).all():
+            continue  # noise beyond the space has no reference here
         wrong = complaint(noise, space, draws, rng)
         if wrong:
             raise InputError(

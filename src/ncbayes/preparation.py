@@ -20,7 +20,7 @@ from ncbayes.progress import Progress
 from ncbayes.threads import single_threaded
 
 # Draws of the check, and the key of its random numbers, beyond those of any update.
-CHECKED_DRAWS = 4000
+CHECKED_DRAWS = 16_000
 SWEEP_CHECK = 1_000_000
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 GOOD, POOR = 0.8, 0.4
 # With log odds beyond this a label is certain to eight digits.
 CERTAIN = 18.0
+# Beyond this widening a number says no more.
+ENDLESS = 10.0
 # Beyond this share of the posterior sd of log_z, the error of the noise's own normalizer shows.
 NOTICEABLE = 0.3
 
@@ -99,7 +101,7 @@ def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f} %" if share < ENDLESS else f"more than {100 * ENDLESS:.0f} %"
 
 
 def _certain(table: pd.DataFrame) -> list[str]:

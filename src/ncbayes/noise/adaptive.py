@@ -26,6 +26,7 @@ from ncbayes.noise.tempered import (
     effective_size,
     log_mean,
     log_tilt,
+    tempered_by,
 )
 from ncbayes.spaces import Box, is_numeric, is_whole
 
@@ -57,7 +58,8 @@ class Adaptive:
     method
         "resampling" is the paper's importance resampling from ``base``. "annealed" draws by
         annealed importance sampling through the model's own conditionals, and holds in many
-        dimensions. "auto": "annealed" if the model has ``sweep``, else "resampling".
+        dimensions. "auto": "annealed" if the model has ``sweep`` and no base is given, else
+        "resampling".
     base
         q_0 of "resampling": a distribution; "box": uniform over the data's range widened by
         ``margin`` of it on each side, as in the paper; "start": the noise to start from; None: the
@@ -111,7 +113,7 @@ class Adaptive:
                 "its conditionals, on a space of finite volume such as a torus, got "
                 f'{shown(model)}; use method="resampling"'
             )
-        return able and self.method != "resampling"
+        return able and self.base is None and self.method != "resampling"
 
     def starting_base(self, model: Model, start: Noise, data: FloatArray) -> Noise | None:
         """q_0 of resampling for one group's data; None where noise is annealed."""
@@ -164,24 +166,27 @@ class Adaptive:
         tilt = np.zeros(0)
         while True:
             tilt = np.concatenate([tilt, *_tilts(model, theta, base, work * size - len(tilt), rng)])
-            if self._passes(alpha * tilt, size) or 2 * work > self.most_proposals:
+            if self._passes(tempered_by(alpha, tilt), size) or 2 * work > self.most_proposals:
                 break
             work *= 2
         alpha = self._largest_alpha(tilt, alpha, size)
         if alpha < min(LEAST_ALPHA, self.wanted_alpha(base)):
             return None
-        log_z, error = log_mean(alpha * tilt)
-        effective = min(effective_size(alpha * tilt) / size, 1.0)
+        weights = tempered_by(alpha, tilt)
+        log_z, error = log_mean(weights)
+        effective = min(effective_size(weights) / size, 1.0)
         return Tempering(theta, alpha, log_z, error, effective, work)
 
     def _largest_alpha(self, tilt: FloatArray, alpha: float, size: int) -> float:
         """The largest alpha up to the one wanted that passes with these proposals; 0 if none."""
-        if self._passes(alpha * tilt, size):
+        if self._passes(tempered_by(alpha, tilt), size):
             return alpha
         low, high = 0.0, alpha
         for _ in range(12):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._passes(middle * tilt, size) else (low, middle)
+            low, high = (
+                (middle, high) if self._passes(tempered_by(middle, tilt), size) else (low, middle)
+            )
         return low
 
     def _annealed(
@@ -197,8 +202,10 @@ class Adaptive:
             if 2 * steps <= self.most_steps:
                 steps *= 2
                 continue
-            # The path's last good point is a model at a smaller alpha; go there in as many steps.
-            alpha *= min(fine[-1] + 1 if fine else 0, 0.9 * steps) / steps
+            # The variance of the log weights goes as alpha^2 / steps. The path was good up to a
+            # fraction f of the way, so with all its steps it will be up to sqrt(f).
+            fraction = (fine[-1] + 1 if fine else 0.25) / steps
+            alpha *= min(math.sqrt(fraction), 0.9)
             if alpha < LEAST_ALPHA:
                 return None
         log_z, error = log_mean(path[-1])

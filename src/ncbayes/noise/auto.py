@@ -43,7 +43,8 @@ class Auto:
     batch
         Sweeps of a trial.
     rounds
-        How often the tempered candidates are made, each time at the best estimate so far.
+        How often the tempered candidates are made at most, each time at the best estimate so far;
+        a round that gains little is the last.
     """
 
     loss: float = 0.1
@@ -51,7 +52,7 @@ class Auto:
     alphas: tuple[float, ...] = (0.5, 0.9)
     most_ratio: float = 10.0
     batch: int = 50
-    rounds: int = 2
+    rounds: int = 4
 
     def __post_init__(self) -> None:
         for name in ("loss", "seconds", "most_ratio"):

@@ -48,7 +48,7 @@ def complaint(
     if np.isnan(log_density).any():
         return "has a log_density that is NaN somewhere"
     log_ratio = log_density - reference.log_density(points)
-    features, names = _features(points)
+    features, names = _features(points, log_density)
     limit = -float(ndtri(FALSE_ALARM / 2 / len(names)))
     # With the constant that makes noise as frequent as it is, the rest must fit.
     constant = _constant(log_ratio, coin)
@@ -77,13 +77,24 @@ def _reference(draws: FloatArray, space: Space) -> Noise:
     return StudentT(center, matrix, df=2.0)
 
 
-def _features(points: FloatArray) -> tuple[FloatArray, list[str]]:
-    scaled = np.tanh((points - np.median(points, axis=0)) / (points.std(axis=0) + 1e-12))
-    count = points.shape[1]
-    columns = [scaled, scaled**2, scaled[:, 1:] * scaled[:, :-1]]
-    names = [f"x{k + 1}" for k in range(count)]
+def _features(points: FloatArray, log_density: FloatArray) -> tuple[FloatArray, list[str]]:
+    """Bounded functions of a point: coordinates, squares, neighbours, and the density itself.
+
+    The last sees what no single coordinate does, such as dependence that is too strong.
+    """
+    inside = np.isfinite(log_density)
+    height = np.where(inside, log_density, log_density[inside].min(initial=0.0))
+    scaled = _bounded(points)
+    columns = [scaled, scaled**2, scaled[:, 1:] * scaled[:, :-1], _bounded(height[:, None])]
+    names = [f"x{k + 1}" for k in range(points.shape[1])]
     pairs = [f"{a} {b}" for a, b in zip(names[1:], names[:-1], strict=True)]
-    return np.hstack(columns), [*names, *(f"{name}^2" for name in names), *pairs]
+    names = [*names, *(f"{name}^2" for name in names), *pairs, "log_density"]
+    return np.hstack(columns), names
+
+
+def _bounded(values: FloatArray) -> FloatArray:
+    spread = values.std(axis=0) + 1e-12
+    return np.asarray(np.tanh((values - np.median(values, axis=0)) / spread))
 
 
 def _constant(log_ratio: FloatArray, coin: BoolArray) -> float:

@@ -76,12 +76,13 @@ class Resampled:
     def _block(self, size: int, rng: np.random.Generator) -> FloatArray:
         proposals = self.base.sample(size * self.tempering.work, rng)
         tilt = log_tilt(self.model, self.tempering.theta, self.base, proposals)
-        return np.asarray(proposals[systematic(self.tempering.alpha * tilt, size, rng)])
+        return np.asarray(proposals[systematic(tempered_by(self.tempering.alpha, tilt), size, rng)])
 
     def log_density(self, x: FloatArray) -> FloatArray:
         tilt = log_tilt(self.model, self.tempering.theta, self.base, x)
         with np.errstate(invalid="ignore"):  # where both are -inf there is no density at all
-            value = self.base.log_density(x) + self.tempering.alpha * tilt - self.tempering.log_z
+            value = self.base.log_density(x) + tempered_by(self.tempering.alpha, tilt)
+            value -= self.tempering.log_z
         return np.where(np.isnan(value), -np.inf, value)
 
 
@@ -142,6 +143,11 @@ def log_tilt(model: Model, theta: FloatArray, base: Noise, x: FloatArray) -> Flo
     with np.errstate(invalid="ignore"):
         tilt = log_unnormalized(model, theta, x) - base.log_density(x)
     return np.where(np.isnan(tilt), -np.inf, tilt)
+
+
+def tempered_by(alpha: float, tilt: FloatArray) -> FloatArray:
+    """``alpha tilt``; with alpha = 0 the base is left as it is, also where the model is zero."""
+    return alpha * tilt if alpha > 0 else np.zeros_like(tilt)
 
 
 def anneal(
