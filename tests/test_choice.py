@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -129,7 +129,8 @@ def test_a_given_noise_ratio_is_respected(ratio, choices):
 
 
 def chosen(posterior, name):
-    return f"Noise chosen: {choice.described(name)}." in paragraph(posterior)
+    noises = tuple(posterior.noises.values())
+    return f"Noise chosen: {choice.described(name, noises)}." in paragraph(posterior)
 
 
 REASONS = [
@@ -230,6 +231,12 @@ def test_a_second_round_counts_only_where_it_is_better(scripted, choices):
     scripted(0.1, 0.2, 0.2, 0.4, 0.5)
     run(noise=Auto(alphas=(0.5,), rounds=2, batch=4), noise_ratio=1.0)
     assert choices[1].kept["model^0.5"] == 0.5
+
+
+def test_a_round_that_gains_little_is_the_last(scripted, choices):
+    scripted(0.1, 0.2, 0.2, 0.4, 0.41)  # a third round would find no share left
+    run(noise=Auto(alphas=(0.5,), rounds=4, batch=4), noise_ratio=1.0)
+    assert choices[0].kept["model^0.5"] == 0.41
 
 
 def test_noise_that_keeps_nothing_is_told_without_failing(scripted):
@@ -367,7 +374,14 @@ def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
 
 
 def test_candidates_in_words():
-    assert choice.described("matched") == "the default, matched to the data"
-    assert choice.described("uniform") == "uniform"
-    assert choice.described("margins") == "margins fitted to the data"
-    assert choice.described("model^0.9") == "the fitted model, tempered by alpha = 0.9"
+    assert choice.described("matched", ()) == "the default, matched to the data"
+    assert choice.described("uniform", ()) == "uniform"
+    assert choice.described("margins", ()) == "margins fitted to the data"
+    tempered = ncb.noise.Annealed(
+        ncb.models.Ising(2), ncb.noise.Tempering(np.zeros(3), 0.9, 0.0, 0.0, 1.0, 10)
+    )
+    words = "the fitted model, tempered by alpha = 0.9"
+    assert choice.described("model^0.9", (tempered,)) == words
+    lower = replace(tempered, tempering=replace(tempered.tempering, alpha=0.05))
+    wanted = f"{words}, lowered to 0.05 by the guard"
+    assert choice.described("model^0.9", (tempered, lower)) == wanted

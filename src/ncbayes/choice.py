@@ -184,7 +184,8 @@ def described(name: str, noises: tuple[Noise, ...]) -> str:
     if name.startswith("model^"):
         asked = float(name.removeprefix("model^"))
         alphas = [each.tempering.alpha for each in noises if isinstance(each, Annealed | Resampled)]
-        lowered = f", lowered to {min(alphas):.2g} by the guard" if min(alphas) < asked else ""
+        least = min(alphas, default=asked)
+        lowered = f", lowered to {least:.2g} by the guard" if least < asked else ""
         return f"the fitted model, tempered by alpha = {asked:g}{lowered}"
     words = {"matched": "the default, matched to the data", "uniform": "uniform"}
     return words.get(name, f"{name} fitted to the data")

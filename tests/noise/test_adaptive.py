@@ -114,7 +114,7 @@ def test_auto_takes_whole_numbers(name, least, value):
 
 
 def test_auto_counts_its_trials():
-    assert Auto().trial_count(Torus(1)) == 1 + 2 + 4
+    assert Auto(rounds=2).trial_count(Torus(1)) == 1 + 2 + 4
     assert Auto(rounds=0).trial_count(Torus(3)) == 1 + 3
     assert Auto(alphas=[0.5], rounds=1).trial_count(Binary(3)) == 1 + 1 + 1
 
