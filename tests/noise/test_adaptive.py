@@ -363,3 +363,18 @@ def test_the_same_random_numbers_give_the_same_noise(seed):
     for model in (Angles(5), Sweeping(5)):
         one, other = (tempered(Adaptive(), model, np.ones(5), seed=seed)[0] for _ in range(2))
         assert (one.alpha, one.log_z, one.work) == (other.alpha, other.log_z, other.work)
+
+
+def test_a_base_means_resampling_also_where_noise_could_be_annealed():
+    assert Adaptive().is_annealed(TorusGraph(2))
+    assert not Adaptive(base="start").is_annealed(TorusGraph(2))
+
+
+def test_alpha_zero_is_the_base_also_where_the_model_is_zero():
+    model, base = Exponential(), Normal(1.0, 4.0)  # half of it lies below 0
+    settings, rng = Adaptive(alpha=0.0, base=base), np.random.default_rng(1)
+    tempering = settings.temper(model, np.array([1.0]), base, 50, rng)
+    assert (tempering.alpha, tempering.log_z) == (0.0, 0.0)
+    made, x = settings.built(model, base, tempering), np.array([[-1.0], [0.5], [3.0]])
+    np.testing.assert_array_equal(made.log_density(x), base.log_density(x))
+    assert np.isfinite(made.sample(50, rng)).all()

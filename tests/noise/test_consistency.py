@@ -219,3 +219,29 @@ def test_the_check_leaves_the_draws_alone(monkeypatch):
     checked = fit(noise=UNIT, seed=1)
     monkeypatch.setattr(ncb.inputs, "check_consistency", lambda *_: None)
     assert np.array_equal(fit(noise=UNIT, seed=1).theta, checked.theta)
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        (Changed(noise.Normal(0.0, 4.0), draws=lambda x: 1.3 * x), "do not follow its log_density"),
+        (noise.Normal([0.0, 0.0], np.eye(2)), "must return points of dimension 1 like the data"),
+    ],
+    ids=["draws", "dimension"],
+)
+def test_the_base_of_adaptive_noise_comes_through_the_same_door(base, words, seed):
+    data = np.random.default_rng(seed).normal(size=(50, 1))
+    with pytest.raises(ncb.InputError, match=words):
+        ncb.fit(ncb.models.Gaussian(1), data, noise=noise.Adaptive(base=base), seed=seed)
+
+
+def test_dependence_that_is_too_strong_is_seen(seed):
+    """No single coordinate and no neighbours differ: the middle one is independent of all."""
+    rng = np.random.default_rng(seed)
+    matrix = np.eye(3)
+    matrix[0, 2] = matrix[2, 0] = 0.5
+    weaker = np.where(np.eye(3) > 0, 1.0, 0.4 * matrix)
+    told = noise.Normal(np.zeros(3), weaker)
+    assert not complaint(told, Reals(3), told.sample(DRAWS, rng), rng)
+    draws = noise.Normal(np.zeros(3), matrix).sample(DRAWS, rng)
+    assert "do not follow its log_density" in complaint(told, Reals(3), draws, rng)
