@@ -245,4 +245,4 @@ def test_dependence_that_is_too_strong_is_seen(seed):
     told = with_correlation(0.5)
     assert not complaint(told, Reals(3), told.sample(DRAWS, rng), rng)
     draws = with_correlation(0.9).sample(DRAWS, rng)
-    assert "the residual times log_density is off" in complaint(told, Reals(3), draws, rng)
+    assert "residual times the log ratio is off" in complaint(told, Reals(3), draws, rng)

@@ -48,7 +48,7 @@ def complaint(
     if np.isnan(log_density).any():
         return "has a log_density that is NaN somewhere"
     log_ratio = log_density - reference.log_density(points)
-    features, names = _features(points, log_density)
+    features, names = _features(points, log_density, log_ratio)
     limit = -float(ndtri(FALSE_ALARM / 2 / len(names)))
     # With the constant that makes noise as frequent as it is, the rest must fit.
     constant = _constant(log_ratio, coin)
@@ -77,19 +77,26 @@ def _reference(draws: FloatArray, space: Space) -> Noise:
     return StudentT(center, matrix, df=2.0)
 
 
-def _features(points: FloatArray, log_density: FloatArray) -> tuple[FloatArray, list[str]]:
-    """Bounded functions of a point: coordinates, squares, neighbours, and the density itself.
+def _features(
+    points: FloatArray, log_density: FloatArray, log_ratio: FloatArray
+) -> tuple[FloatArray, list[str]]:
+    """Bounded functions of a point: coordinates, squares, neighbours, and the densities.
 
-    The last sees what no single coordinate does, such as dependence that is too strong.
+    The latter see what no single coordinate does, such as dependence that is too strong: the
+    reference was made from the draws, so its ratio to the density points at what is wrong.
     """
-    inside = np.isfinite(log_density)
-    height = np.where(inside, log_density, log_density[inside].min(initial=0.0))
     scaled = _bounded(points)
-    columns = [scaled, scaled**2, scaled[:, 1:] * scaled[:, :-1], _bounded(height[:, None])]
+    heights = [_bounded(_finite(each)[:, None]) for each in (log_density, log_ratio)]
+    columns = [scaled, scaled**2, scaled[:, 1:] * scaled[:, :-1], *heights]
     names = [f"x{k + 1}" for k in range(points.shape[1])]
     pairs = [f"{a} {b}" for a, b in zip(names[1:], names[:-1], strict=True)]
-    names = [*names, *(f"{name}^2" for name in names), *pairs, "log_density"]
+    names = [*names, *(f"{name}^2" for name in names), *pairs, "log_density", "the log ratio"]
     return np.hstack(columns), names
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    fine = np.isfinite(values)
+    return np.where(fine, values, values[fine].min(initial=0.0))
 
 
 def _bounded(values: FloatArray) -> FloatArray:
