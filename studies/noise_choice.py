@@ -32,7 +32,7 @@ MATCHED: dict[str, Maker] = {"matched": lambda model, data: None}
 UNIFORM: dict[str, Maker] = {"uniform": lambda model, data: ncb.noise.Uniform(model.space)}
 TREE: dict[str, Maker] = {"tree": lambda model, data: ncb.noise.Tree.match(data)}
 ADAPTIVE: dict[str, Maker] = {
-    "adaptive": lambda model, data: ncb.noise.Adaptive(batch=50),
+    "adaptive": lambda model, data: ncb.noise.Adaptive(batch=50, updates=5),
     "auto": lambda model, data: "auto",
 }
 TORUS: dict[str, Maker] = {
@@ -40,9 +40,9 @@ TORUS: dict[str, Maker] = {
     **UNIFORM,
     **TREE,
     "resampling": lambda model, data: ncb.noise.Adaptive(
-        ncb.noise.Uniform(model.space), method="resampling", batch=50
+        ncb.noise.Uniform(model.space), method="resampling", batch=50, updates=5
     ),
-    "adaptive .9": lambda model, data: ncb.noise.Adaptive(alpha=0.9, batch=50),
+    "adaptive .9": lambda model, data: ncb.noise.Adaptive(alpha=0.9, batch=50, updates=5),
     **ADAPTIVE,
 }
 

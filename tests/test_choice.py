@@ -136,10 +136,10 @@ def chosen(posterior, name):
 REASONS = [
     (Auto(loss=5.0), 1.0, "enough for intervals at most 500 % wider"),
     (Auto(seconds=1e-9), 1.0, "a chain takes longer than 1e-09 seconds as it is"),
-    (Auto(loss=1e-6, most_ratio=2), 2.0, "the largest allowed is 2"),
-    (Auto(loss=1e-6, most_ratio=1.2), 1.0, "the largest allowed is 1.2"),
-    (Auto(most_ratio=0.5), 0.5, "the largest allowed is 0.5"),
-    (Auto(loss=1e-6), 10.0, "the largest allowed is 10"),
+    (Auto(loss=1e-6, most_ratio=2), 2.0, "the largest allowed"),
+    (Auto(loss=1e-6, most_ratio=1.2), 1.2, "the largest allowed"),
+    (Auto(most_ratio=0.5), 0.5, "the largest allowed"),
+    (Auto(loss=1e-6), 10.0, "the largest allowed"),
 ]
 
 
@@ -162,8 +162,8 @@ def test_less_noise_than_data_keeps_less():
 
 def test_where_every_ratio_was_tried_the_last_is_taken():
     """And not for a lack of time, which there was."""
-    text = paragraph(run(noise=Auto(loss=1e-9, most_ratio=1e4, alphas=(), batch=4), draws=5))
-    assert "Noise ratio 100 (the largest that is tried): " in text
+    text = paragraph(run(noise=Auto(loss=1e-9, most_ratio=150, alphas=(), batch=4), draws=5))
+    assert "Noise ratio 150 (the largest allowed): " in text
 
 
 def test_noise_is_added_only_while_there_is_time(monkeypatch):
@@ -243,7 +243,7 @@ def test_noise_that_keeps_nothing_is_told_without_failing(scripted):
     scripted(0.0, 0.0, 0.0)
     text = paragraph(run(noise=Auto(alphas=(), batch=4)))
     assert "matched 0 %, uniform 0 %, margins 0 %" in text
-    assert "Noise ratio 10 (the largest allowed is 10): the share kept is then about 0 %" in text
+    assert "Noise ratio 10 (the largest allowed): the share kept is then about 0 %" in text
 
 
 def test_the_model_is_taken_where_the_simple_ones_are_bad(choices, seed):
@@ -385,3 +385,21 @@ def test_candidates_in_words():
     lower = replace(tempered, tempering=replace(tempered.tempering, alpha=0.05))
     wanted = f"{words}, lowered to 0.05 by the guard"
     assert choice.described("model^0.9", (tempered, lower)) == wanted
+
+
+def test_a_ratio_chosen_and_the_same_ratio_given_are_two_runs(tmp_path):
+    run(checkpoint=tmp_path, noise_ratio=None)
+    with pytest.raises(ncb.InputError, match=r"noise_ratio as given \(was None, now 1\)"):
+        run(checkpoint=tmp_path, noise_ratio=1)
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [ncb.noise.Pooled(ncb.noise.Adaptive()), ncb.noise.Fresh("auto"),
+     ncb.noise.Adaptive(ncb.noise.Pooled())],
+    ids=["adaptive in pooled", "auto in fresh", "pooled in adaptive"],
+)  # fmt: skip
+def test_schedules_do_not_nest(nested):
+    words = r"can't stand inside each other, got .*; fit with it first, .*Pooled\(posterior.noises"
+    with pytest.raises(ncb.InputError, match=words):
+        run(noise=nested)

@@ -14,7 +14,7 @@ X = np.random.default_rng(0).normal(size=(120, 1))
 GROUPS = {"before": X[:80], 2: X[80:]}
 COLUMNS = [
     *("noise_points", "auc", "lowest_log_odds", "highest_log_odds", "ideal_noise"),
-    *("information_kept", "widening", "worst_widening"),
+    *("information_kept", "widening", "worst_widening", "log_z_error"),
 ]
 
 
@@ -89,6 +89,7 @@ def by_hand(posterior, noise_set, group):
         share,
         widths.mean() - 1,
         widths.max() - 1,
+        getattr(getattr(posterior.noises[group], "tempering", None), "log_z_error", 0.0),
     ]
 
 
@@ -206,17 +207,17 @@ def test_an_error_of_the_noise_s_normalizer_is_told_where_it_shows(fits):
 
     def with_error(error):
         def change(tree):
-            values = tree["adaptation"]["log_z_error"]
-            tree["adaptation"]["log_z_error"] = values.copy(data=np.full(values.shape, error))
+            values = tree["noise"]["log_z_error"]
+            tree["noise"]["log_z_error"] = values.copy(data=np.full(values.shape, error))
 
         return altered(posterior, change).lines
 
     wanted = (
-        f"The noise's own normalizer has a standard error of {spread:.3f}, which log_z inherits "
+        f"The normalizer of the noise has a standard error of {spread:.3f}, which log_z inherits "
         f"beyond its posterior sd of {spread:.3f}; theta does not."
     )
     assert wanted in with_error(spread)
-    assert not any("own normalizer" in line for line in with_error(0.2 * spread))
+    assert not any("The normalizer" in line for line in with_error(0.2 * spread))
 
 
 def test_refused_updates_are_counted(fits):

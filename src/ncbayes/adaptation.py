@@ -27,6 +27,8 @@ from ncbayes.problem import Problem
 FILE = "adaptation.npz"
 # An update that keeps less than this much more of the information shows that noise has settled.
 SETTLED = 0.05
+# Updates in a row that are tried, with smaller and smaller alpha, before noise is left as it is.
+MOST_MISSES = 4
 NUMBERS = ("alpha", "log_z", "log_z_error", "effective", "work")
 
 
@@ -130,9 +132,18 @@ def adapt(
 def _done(state: _State, updates: int) -> bool:
     if not state.record:
         return False
-    last = state.record[-1]
-    gain = np.where(last["made"] > 0, last["kept"] / last["kept_before"] - 1, 0.0)
-    return len(state.record) >= updates or bool(np.all(gain < SETTLED))
+    last, misses = state.record[-1], _misses(state)
+    refused = bool(np.all(np.isnan(last["alpha"])))
+    if len(state.record) >= updates or misses >= MOST_MISSES or refused:
+        return True
+    gain = np.where(last["made"] > 0, last["kept"] / np.maximum(last["kept_before"], 1e-300), 1.0)
+    return misses == 0 and bool(np.all(gain < 1 + SETTLED))
+
+
+def _misses(state: _State) -> int:
+    """How many updates at the end of the record were not made in any group."""
+    made = [bool(np.any(each["made"])) for each in state.record]
+    return len(made) if not any(made) else made[::-1].index(True)
 
 
 def _updated(
@@ -143,7 +154,11 @@ def _updated(
     report: Callable[[], object],
 ) -> _State:
     """New noise for each group, tried out, and kept where it is better than the noise before."""
-    rng = problem.adaptation_rng(len(state.record) + 1)
+    rng, misses = problem.adaptation_rng(len(state.record) + 1), _misses(state)
+    if misses:
+        # A poor estimate makes poor noise, the more so the larger alpha is.
+        alpha = settings.wanted_alpha(bases[0]) * 0.5**misses
+        settings = dataclasses.replace(settings, alpha=alpha)
     before, proposed = state.trial, tempered(problem, settings, bases, state.trial.coef, rng)
     new = tuple(
         old if proposal is None else proposal

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from ncbayes.base import Design, FloatArray, InputError, Model, Noise, NoiseState, in_group, shown
+from ncbayes.base import Design, FloatArray, InputError, Model, Noise, NoiseSet, in_group, shown
 from ncbayes.contrast import label_probability, model_name, statistic_names
 from ncbayes.posterior import Posterior, Run
 from ncbayes.quadrature import blocks, given_points, quadrature
@@ -308,8 +308,8 @@ def _run(posterior: Posterior) -> Run:
         raise InputError(f"posterior must be what fit returned, got {shown(posterior)}")
     if posterior.run is None:
         raise InputError(
-            "a posterior that was loaded from a file has no noise density at the data, since a "
-            "file holds no code; call fit again, with its checkpoint=folder if there is one"
+            "a posterior that was loaded from a file has no model, since a file holds no code; "
+            "call fit again, with its checkpoint=folder if there is one"
         )
     return posterior.run
 
@@ -322,7 +322,7 @@ def _pools(run: Run, group: int) -> list[_Pool]:
     ratio = problem.source.sizes[group] / len(problem.data[group])
     pools = []
     for k in np.unique(sets):
-        contrast = problem.target(_noise_state(run, int(k))).contrasts[group]
+        contrast = problem.contrast(group, _noise_set(run, int(k), group))
         _check_count(len(contrast.offset), len(names))
         log_odds = contrast.log_odds(coef[sets == k].mean(axis=0))
         chance = label_probability(log_odds)
@@ -332,10 +332,10 @@ def _pools(run: Run, group: int) -> list[_Pool]:
     return pools
 
 
-def _noise_state(run: Run, index: int) -> NoiseState:
-    """The ``index``-th noise set; where every sweep had its own, that of the last sweep."""
+def _noise_set(run: Run, index: int, group: int) -> NoiseSet:
+    """A group's ``index``-th noise set; where every sweep had its own, that of the last sweep."""
     last = run.chains[0].state.noise
-    return last if last.index < 0 else run.problem.source.fixed(index)
+    return last.sets[group] if last.index < 0 else run.problem.source.fixed_set(index, group)
 
 
 def _observed(pools: list[_Pool], noise_ratio: float | None) -> Asymptotics:

@@ -13,14 +13,14 @@ from ncbayes.adaptation import SETTLED, Trial, kept_with, tempered, trial
 from ncbayes.base import InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
-from ncbayes.noise.auto import RICH, Auto, families
+from ncbayes.noise.auto import RICH, Auto, Family, families
 from ncbayes.noise.tempered import Annealed, Resampled
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
 
 # A simpler candidate that keeps this share of what the best one keeps is taken instead.
 NEARLY = 0.95
-# Noise ratios to choose from, up to the settings' largest.
+# Noise ratios to choose from, up to the settings' largest, which is tried too.
 RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 
 
@@ -45,8 +45,8 @@ def choose(
     given, trials = noise_ratio or 1.0, _Trials(problem, settings, report)
     trials.run("matched", problem.source.noises)
     for name, fitted in families(problem.model.space).items():
-        with suppress(InputError):  # too few rows for it, say, or no density at some of the data
-            trials.run(name, tuple(fitted(data) for data in problem.data))
+        with suppress(InputError):  # no density at some of the data, say
+            trials.run(name, _fitted(problem, fitted))
     for _ in range(settings.rounds):
         before = max(trials.kept.values())
         for alpha in settings.alphas:
@@ -109,13 +109,16 @@ class _Trials:
         draw, batch = best.draw if best else None, self._settings.batch
         new = trial(self._problem, noises, draw, batch, self.rng(), self._report)
         if name not in self.done or np.mean(new.kept) > self.kept[name]:
-            ratios = {min(RATIOS[0], self._settings.most_ratio), *RATIOS}
+            ratios = _ratios(self._settings)
             by_ratio = {ratio: float(np.mean(kept_with(new, ratio))) for ratio in ratios}
             # The contrasts are large, and there are many candidates.
             self.done[name] = _Tried(noises, replace(new, contrasts=()), by_ratio)
 
     def tempered(self, alpha: float) -> tuple[Noise, ...] | None:
-        """The model tempered at the best estimate so far; None where the guard refuses it."""
+        """The model tempered at the best estimate so far; None where the guard refuses them all.
+
+        Groups for which it does keep the noise matched to them.
+        """
         problem, best = self._problem, self.best()
         settings = Adaptive(alpha=alpha, base=_base(problem))
         bases = tuple(
@@ -125,13 +128,24 @@ class _Trials:
         if best is None:
             return None
         found = tempered(problem, settings, bases, best.coef, self.rng())
-        if any(each is None for each in found):
+        if all(each is None for each in found):
             return None
         return tuple(
-            settings.built(problem.model, base, each)
-            for base, each in zip(bases, found, strict=True)
-            if each is not None
+            start if each is None else settings.built(problem.model, base, each)
+            for start, base, each in zip(problem.source.noises, bases, found, strict=True)
         )
+
+
+def _fitted(problem: Problem, fitted: Family) -> tuple[Noise, ...] | None:
+    """A family fitted to each group; matched noise in groups with too few rows; None if in all."""
+    made = []
+    for data, start in zip(problem.data, problem.source.noises, strict=True):
+        try:
+            made.append(fitted(data))
+        except InputError:
+            made.append(start)
+    same = all(new is old for new, old in zip(made, problem.source.noises, strict=True))
+    return None if same else tuple(made)
 
 
 def _base(problem: Problem) -> Literal["start"] | None:
@@ -149,20 +163,22 @@ def _ratio(
     """The smallest noise ratio that keeps enough, or the largest that there is time for; why."""
     rows = sum(len(data) for data in problem.data)
     now = rows + sum(problem.source.sizes)
-    chosen = min(RATIOS[0], settings.most_ratio)
-    for ratio in RATIOS:
-        if ratio > settings.most_ratio:
-            return chosen, f"the largest allowed is {settings.most_ratio:g}"
+    ratios = _ratios(settings)
+    chosen = ratios[0]
+    for ratio in ratios:
         if sweeps * sweep_seconds(target, rows * (1 + ratio) / now) > settings.seconds:
-            if ratio == chosen:
-                break
+            if ratio == ratios[0]:
+                return ratio, f"a chain takes longer than {settings.seconds:g} seconds as it is"
             return chosen, f"more would take a chain longer than {settings.seconds:g} seconds"
         chosen = ratio
         if by_ratio[ratio] >= (1 + settings.loss) ** -2:
             return chosen, f"enough for intervals at most {100 * settings.loss:g} % wider"
-    else:
-        return chosen, "the largest that is tried"
-    return chosen, f"a chain takes longer than {settings.seconds:g} seconds as it is"
+    return chosen, "the largest allowed"
+
+
+def _ratios(settings: Auto) -> list[float]:
+    """Noise ratios to choose from."""
+    return [*(ratio for ratio in RATIOS if ratio < settings.most_ratio), float(settings.most_ratio)]
 
 
 def _paragraph(

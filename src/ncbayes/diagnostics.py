@@ -69,6 +69,8 @@ def relative_widths(design: Design, log_odds: FloatArray) -> FloatArray:
         return np.zeros(0)
     found = []
     for weights in (chance * expit(-log_odds), chance):
+        if not weights.sum() ** 2 > columns * np.sum(weights**2):
+            return np.zeros(0)  # fewer points count than there are columns
         gram = design.gram(weights)
         scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
         factor, failed = dpotrf(gram / np.outer(scale, scale), lower=1)
@@ -90,11 +92,12 @@ NOISE_FACTS = (
     "information_kept",
     "widening",
     "worst_widening",
+    "log_z_error",
 )
 
 
 def noise_facts(
-    design: Design, log_odds: FloatArray, is_data: BoolArray, size: int
+    design: Design, log_odds: FloatArray, is_data: BoolArray, size: int, log_z_error: float
 ) -> dict[str, float]:
     """How one noise set of ``size`` points compares with the data, in numbers.
 
@@ -113,6 +116,7 @@ def noise_facts(
         "information_kept": kept,
         "widening": float(widths.mean()) - 1 if len(widths) else about,
         "worst_widening": float(widths.max()) - 1 if len(widths) else np.nan,
+        "log_z_error": log_z_error,
     }
 
 

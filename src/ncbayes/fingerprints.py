@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,13 +31,17 @@ def identity(
             + [each.offset for each in target.contrasts],
             by_column,
         ),
-        "noise points": digest(
-            "", [array for each in noise.sets for array in vars(each).values()], by_column
-        ),
+        "noise points": noise_digest(noise),
         "prior of theta": _prior(problem, target),
         "settings of the engine": described(problem.engine),
         "versions": {name: version(name) for name in ("ncbayes", "numpy", "polyagamma")},
     }
+
+
+def noise_digest(noise: NoiseState) -> str:
+    """A hash of noise points and their densities."""
+    arrays = [array for each in noise.sets for array in vars(each).values()]
+    return digest("", arrays, by_column)
 
 
 def _prior(problem: Problem, target: Target) -> str:
@@ -100,12 +103,7 @@ def described(value: object) -> str:
         return (
             digest(str(value.dtype), [value], as_is) if value.dtype.kind in "biuf" else str(value)
         )
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, Mapping):
-        return str({str(key): described(each) for key, each in value.items()})
-    # What a dataclass shows of its arrays is cut, and what it shows of others may be an address.
-    if type(value).__repr__ is not object.__repr__ and not is_dataclass(value):
+    if type(value).__repr__ is not object.__repr__:
         own = "" if isinstance(value, type) else repr(value)
         return f"{type(value).__name__} {own}"
     names = [*getattr(value, "__dict__", {}), *getattr(type(value), "__slots__", ())]

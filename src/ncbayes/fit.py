@@ -27,7 +27,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names
 from ncbayes.engines import Gibbs
-from ncbayes.fingerprints import described, identity
+from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.posterior import Posterior, Run, finish
@@ -37,6 +37,9 @@ from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes
 from ncbayes.threads import single_threaded
+
+# The file of a checkpoint that tells which noise was made.
+MADE = "made.npz"
 
 
 def fit(
@@ -124,10 +127,19 @@ def fit(
             "chains": chains,
         }
         if folder is not None:
-            made_by = {} if making is None else {"settings of the noise": described(making)}
-            folder.claim({**settings, **made_by, **identity(problem, first, target, plan)})
+            asked = {} if making is None else _asked(making, noise_ratio)
+            folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
     return finish(run if making is None else _prepared(run, making, noise_ratio))
+
+
+def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
+    """What was asked of noise to be made; the noise itself is compared once it is there."""
+    values = dict(vars(making))
+    for name in ("noise", "base"):
+        if name in values and not isinstance(values[name], str | None):
+            values[name] = type(values[name]).__name__
+    return {"settings of the noise": str(values), "noise_ratio as given": str(noise_ratio)}
 
 
 def _bases(making: Adaptive | Auto | None) -> list[Noise]:
@@ -142,6 +154,8 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
     began = time.monotonic()
     made = prepare(run.problem, making, noise_ratio, sweeps, run.folder, run.progress)
     problem = made.problem
+    if run.folder is not None:
+        _claim_noise(run.folder, problem)
     size = _size(problem.model, problem.data, problem.source.sizes)
     affordable_processes(size, run.settings["draws"], run.chain_count, run.cores)
     noise = ", ".join(dict.fromkeys(map(model_name, problem.source.noises)))
@@ -159,6 +173,19 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
         candidates=made.candidates,
         seconds=time.monotonic() - began,
     )
+
+
+def _claim_noise(folder: RunFolder, problem: Problem) -> None:
+    """Refuse to go on against other noise than the checkpoint's chains were run on."""
+    now = np.frombuffer(noise_digest(problem.source.fixed(0)).encode(), dtype=np.uint8)
+    stored = folder.kept(MADE)
+    if stored is None:
+        folder.keep(MADE, {"digest": now})
+    elif not np.array_equal(stored["digest"], now):
+        raise InputError(
+            f"checkpoint={str(folder.path)!r} holds a run against other noise, so the model's "
+            "sweep, the noise it starts from or a library has changed; name another folder"
+        )
 
 
 def _size(model: Model, data: Iterable[FloatArray], noise_points: Iterable[int]) -> Size:

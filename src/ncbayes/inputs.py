@@ -193,6 +193,13 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
         )
     by_label = {str(label): each for label, each in chosen.items()}
     for each in by_label.values():
+        named = isinstance(each, str) and each == "auto"
+        if named or isinstance(each, Adaptive | Auto | Schedule):
+            raise InputError(
+                "schedules, adaptive and automatic noise can't stand inside each other, got "
+                f"{shown(each)}; fit with it first, then pass the noise it made, as in "
+                "noise=ncbayes.noise.Pooled(posterior.noises)"
+            )
         if isinstance(each, type) or not isinstance(each, Noise):
             raise InputError(
                 "noise must have sample(size, rng) and log_density(x), such as "
@@ -207,6 +214,8 @@ def check_consistency(noises: Iterable[Noise], space: Space, entropy: int) -> No
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(3,)))
     # Groups often share one distribution.
     for noise in {id(each): each for each in noises}.values():
+        if hasattr(noise, "tempering"):
+            continue  # made by us, normalized only up to a known error, and guarded then
         draws = np.asarray(noise.sample(CHECKED_DRAWS, rng), dtype=float)
         if draws.shape != (CHECKED_DRAWS, space.dimension):
             raise InputError(

@@ -400,5 +400,8 @@ def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> d
     # Points where the model has no mass are noise for certain, and not in the contrast.
     of_noise = np.full(len(noise.points), -np.inf)
     of_noise[has_mass(problem.model, noise.points)] = log_odds[data:]
-    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, len(noise.points))
+    tempering = getattr(problem.source.noises[group], "tempering", None)
+    error = 0.0 if tempering is None else float(tempering.log_z_error)
+    size = len(noise.points)
+    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, size, error)
     return {**numbers, "data": log_odds[:data], "noise": of_noise}

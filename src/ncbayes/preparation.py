@@ -71,5 +71,5 @@ def check_sweep(problem: Problem) -> None:
                 raise InputError(
                     f"noise annealed by the sweep of {shown(problem.model)} {wrong}; "
                     "sweep(theta, x, rng) must leave the model at theta invariant "
-                    "(ncbayes.testing.check_model tells more)"
+                    "(ncbayes.testing.check_model(model, theta) tells more)"
                 )

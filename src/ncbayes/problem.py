@@ -33,8 +33,14 @@ class Source:
     entropy: int
 
     def fixed(self, index: int) -> NoiseState:
-        rngs = [self._rng(index, g) for g in range(len(self.data))]
-        return NoiseState(self.sets(self.noises, rngs), index)
+        groups = range(len(self.data))
+        return NoiseState(tuple(self.fixed_set(index, g) for g in groups), index)
+
+    def fixed_set(self, index: int, group: int) -> NoiseSet:
+        """One group's part of ``fixed(index)``."""
+        noise, rng = self.noises[group], self._rng(index, group)
+        with in_group(self.labels[group], len(self.labels)):
+            return noise_set(noise, self.data[group], self.sizes[group], rng)
 
     def fresh(self, rng: np.random.Generator) -> NoiseState:
         return NoiseState(self.sets(self.noises, [rng] * len(self.data)), -1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ncbayes import diagnostics
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ class NoiseReport:
     keep as much; noise wider than the data can be worth more than there are points),
     ``information_kept`` (the share of the exact likelihood's information, averaged over the
     statistics, each with the others known), ``widening`` (how much wider intervals are than with
-    the exact likelihood, in the mean over parameters) and ``worst_widening`` (for the worst one;
-    NaN where there are too many parameters to know). ``updates``: one row for each update of
+    the exact likelihood, in the mean over parameters), ``worst_widening`` (for the worst one; NaN
+    where there are too many parameters to know) and ``log_z_error`` (of the noise's own log
+    normalizer, 0 where that is exact). ``updates``: one row for each update of
     adaptive noise and group, else None. ``candidates``: the share kept by each candidate of
     automatic noise, else None. ``spread``: with several noise sets, how much the posterior differs
     between them.
@@ -65,7 +68,8 @@ def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     if "candidates" in tree.children:
         candidates = tree["candidates"]["kept"].to_series()
     verdict = _verdict(table, tree)
-    lines = [verdict, *_certain(table), *_updates(updates, tree), *_spread(spread)]
+    lines = [verdict, *_certain(table), *_updates(updates)]
+    lines += [*_inherited(tree), *_spread(spread)]
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
     return NoiseReport(verdict, tuple(lines), table, updates, candidates, spread)
@@ -114,7 +118,7 @@ def _certain(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def _updates(updates: pd.DataFrame | None, tree: xr.DataTree) -> list[str]:
+def _updates(updates: pd.DataFrame | None) -> list[str]:
     if updates is None:
         return []
     made = updates[updates["made"]]
@@ -122,16 +126,23 @@ def _updates(updates: pd.DataFrame | None, tree: xr.DataTree) -> list[str]:
     refused = int(updates["alpha"].isna().sum())
     if refused:
         lines.append(f"{refused} were refused by the guard: no alpha gave enough effective points.")
-    if len(made) == 0:
-        return [*lines, "The noise is the one it started with."]
-    error = float(made.groupby("group")["log_z_error"].last().max())
-    spread = float(tree["posterior"]["log_z"].std(("chain", "draw")).min())
-    if error > NOTICEABLE * spread:
-        lines.append(
-            f"The noise's own normalizer has a standard error of {error:.3f}, which log_z inherits "
-            f"beyond its posterior sd of {spread:.3f}; theta does not."
-        )
-    return lines
+    return lines if len(made) else [*lines, "The noise is the one it started with."]
+
+
+def _inherited(tree: xr.DataTree) -> list[str]:
+    """Where the error of the noise's own normalizer shows in log_z."""
+    error = tree["noise"]["log_z_error"].max("noise_set")
+    spread = tree["posterior"]["log_z"].std(("chain", "draw"))
+    ratio = (error / spread).fillna(0.0)
+    if float(ratio.max()) <= NOTICEABLE:
+        return []
+    group = ratio["group"].values[int(np.argmax(ratio.to_numpy()))]
+    where = f" of group {group}" if ratio.sizes["group"] > 1 else ""
+    return [
+        f"The normalizer of the noise{where} has a standard error of "
+        f"{float(error.sel(group=group)):.3f}, which log_z inherits beyond its posterior sd of "
+        f"{float(spread.sel(group=group)):.3f}; theta does not."
+    ]
 
 
 def _spread(spread: pd.DataFrame | None) -> list[str]:

@@ -9,6 +9,7 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats import chi2
 
 from ncbayes import noise
+from ncbayes.base import InputError
 from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.noise import tempered
 from ncbayes.noise.tempered import (
@@ -21,6 +22,7 @@ from ncbayes.noise.tempered import (
     log_tilt,
     systematic,
 )
+from ncbayes.spaces import Binary, Torus
 from ncbayes.testing import check_noise
 
 FALSE_ALARM = 1e-6
@@ -348,3 +350,47 @@ def test_annealing_keeps_its_points_in_thirty_dimensions(seed, record_property):
     proposals = model.space.uniform(8000, np.random.default_rng(seed))
     tilt = log_tilt(model, theta, noise.Uniform(model.space), proposals)
     assert effective_size(0.5 * tilt) < 0.5 * 8000 * 0.8
+
+
+def test_no_points_are_no_points():
+    annealed = noise.Annealed(Ising(2), noise.Tempering(np.zeros(3), 0.5, 0.0, 0.0, 1.0, 4))
+    assert annealed.sample(0, np.random.default_rng(1)).shape == (0, 2)
+    mixed = noise.Mixture([annealed, noise.Uniform(Binary(2))], [0.01, 0.99])
+    assert mixed.sample(3, np.random.default_rng(1)).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("precision", "refused"), [(1.0, False), (0.01, False), (-0.1, True), (-5.0, True)]
+)
+def test_a_model_that_grows_outward_makes_no_noise(precision, refused):
+    """An average of draws can hold a precision that is not positive: no distribution at all."""
+    model, base = Gaussian(1), noise.StudentT(0.0, 1.0)
+    rng, theta = np.random.default_rng(1), np.array([0.1, precision])
+    settings = noise.Adaptive(alpha=0.5, least_effective=0.0, largest_error=10.0)
+    assert (settings.temper(model, theta, base, 100, rng) is None) == refused
+
+
+@pytest.mark.parametrize(
+    ("swept", "words"),
+    [
+        (lambda x: x[1:], r"must return an array of shape \(20, 2\) like x, got \(19, 2\)"),
+        (lambda x: None, r"must return an array of shape \(20, 2\) like x, got None"),
+        (lambda x: x - np.pi, r"must return points of Torus.*outside; angles must lie from 0"),
+    ],
+    ids=["shape", "nothing", "unwrapped"],
+)
+def test_what_a_sweep_must_return(swept, words):
+    class Careless:
+        space, groups = Torus(2), {"a": ("b",)}
+
+        def statistics(self, x):
+            return np.cos(x[:, :1])
+
+        def log_base(self, x):
+            return np.zeros(len(x))
+
+        def sweep(self, theta, x, rng):
+            return swept(x)
+
+    with pytest.raises(InputError, match=words):
+        anneal(Careless(), np.zeros(1), 3, 20, np.random.default_rng(1))

@@ -24,6 +24,7 @@ from ncbayes.noise.tempered import (
     Tempering,
     anneal,
     effective_size,
+    grows,
     log_mean,
     log_tilt,
     tempered_by,
@@ -36,6 +37,8 @@ PAPER_ALPHA = 0.1
 HALFWAY = 0.5
 # Below this a tempered uniform is uniform for all purposes, and an update is not worth making.
 LEAST_ALPHA = 0.02
+# Proposals whose weights are held at once, 160 MB of them; their error is then small in any case.
+MOST_TILTS = 20_000_000
 # Particles that measure an annealing path even where little noise is wanted.
 FEWEST_PARTICLES = 500
 
@@ -67,8 +70,8 @@ class Adaptive:
     batch
         Sweeps between updates; theta is averaged over the second half of them.
     updates
-        At most so many; None: one for each batch in ``tune``. Fewer are made where
-        the noise stops improving.
+        At most so many; None: one for each batch in ``tune``. After one that was no better, the
+        next goes half as far; they end when the noise stops improving.
     proposals, most_proposals
         "resampling": proposals for each noise point at first, and at most.
     steps, most_steps
@@ -166,10 +169,13 @@ class Adaptive:
         tilt = np.zeros(0)
         while True:
             tilt = np.concatenate([tilt, *_tilts(model, theta, base, work * size - len(tilt), rng)])
-            if self._passes(tempered_by(alpha, tilt), size) or 2 * work > self.most_proposals:
+            most = 2 * work > self.most_proposals or 2 * work * size > MOST_TILTS
+            if most or self._passes(tempered_by(alpha, tilt), size):
                 break
             work *= 2
         alpha = self._largest_alpha(tilt, alpha, size)
+        if not math.isfinite(model.space.log_volume) and grows(model, theta, base, alpha, rng):
+            return None
         if alpha < min(LEAST_ALPHA, self.wanted_alpha(base)):
             return None
         weights = tempered_by(alpha, tilt)

@@ -16,6 +16,8 @@ from ncbayes.base import BoolArray, FloatArray, Noise, Space
 from ncbayes.noise.distributions import StudentT, matched
 
 FALSE_ALARM = 1e-6
+# The share of the reference's points in the space, below which it is no reference.
+LEAST_COMMON = 1e-3
 # Bisections of an interval of 100, to a hundredth of what could be seen.
 STEPS = 30
 
@@ -36,7 +38,10 @@ def complaint(
     half = len(draws) // 2
     reference, own = _reference(draws[:half], space), draws[half:]
     coin = rng.random(len(own)) < 0.5
-    points = np.where(coin[:, None], own, reference.sample(len(own), rng))
+    others = reference.sample(len(own), rng)
+    if space.contains(own).all() and space.contains(others).mean() < LEAST_COMMON:
+        return ""  # a space of whole numbers, say, to which no reference is known
+    points = np.where(coin[:, None], own, others)
     # Noise that stays in the space need not have a log_density outside, as where it takes logs.
     asked = space.contains(points) | (not space.contains(draws).all())
     log_density = np.full(len(points), -np.inf)

@@ -14,12 +14,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, Model, Noise, shown
+from ncbayes.base import FloatArray, InputError, Model, Noise, shown
 
 # Entries of a matrix of statistics or proposals held at once: 16 MB.
 MOST_ENTRIES = 2_000_000
 # Noise points resampled from proposals of their own; many, because their weights share a mean.
 FEWEST_AT_ONCE = 1000
+# How many times farther from the median than the base's own draws a density must have fallen.
+FAR = (5.0, 25.0, 125.0)
 # Sweeps after the last resampling: they part the points that came from one.
 SETTLE = 3
 
@@ -150,6 +152,25 @@ def tempered_by(alpha: float, tilt: FloatArray) -> FloatArray:
     return alpha * tilt if alpha > 0 else np.zeros_like(tilt)
 
 
+def grows(
+    model: Model, theta: FloatArray, base: Noise, alpha: float, rng: np.random.Generator
+) -> bool:
+    """Whether the tempered density is larger far out than near: then it has no integral.
+
+    An average of draws can be a theta at which the model itself is no distribution.
+    """
+    near = base.sample(FEWEST_AT_ONCE, rng)
+    center = np.median(near, axis=0)
+
+    def highest(x: FloatArray) -> float:
+        tilt = tempered_by(alpha, log_tilt(model, theta, base, x))
+        return float(np.max(base.log_density(x) + tilt, initial=-np.inf))
+
+    stretched = [center + factor * (near - center) for factor in FAR]
+    far = [highest(x[model.space.contains(x)]) for x in stretched]
+    return max(far) >= highest(near[model.space.contains(near)])
+
+
 def anneal(
     model: Sweeping, theta: FloatArray, steps: int, size: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
@@ -165,7 +186,24 @@ def anneal(
         weight = weight + exponent(model, theta, points) / steps
         path[k - 1] = weight
         points = model.sweep(theta * (k / steps), points, rng)
+        if k == 1 and size > 0:
+            _check_swept(model, points, size)
     return points, path
+
+
+def _check_swept(model: Sweeping, points: object, size: int) -> None:
+    shape = (size, model.space.dimension)
+    if not (isinstance(points, np.ndarray) and points.shape == shape):
+        raise InputError(
+            f"sweep(theta, x, rng) of {shown(model, 40)} must return an array of shape {shape} "
+            f"like x, got {shown(getattr(points, 'shape', points))}"
+        )
+    outside = int(np.sum(~model.space.contains(points)))
+    if outside:
+        raise InputError(
+            f"sweep(theta, x, rng) of {shown(model, 40)} must return points of {model.space}, got "
+            f"{outside} of {size} outside; angles must lie from 0 to 2 pi: x % (2 * np.pi)"
+        )
 
 
 def log_mean(log_weights: FloatArray) -> tuple[float, float]:
@@ -183,6 +221,8 @@ def effective_size(log_weights: FloatArray) -> float:
 
 def systematic(log_weights: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Indices drawn with these weights, each as often as expected, rounded up or down."""
+    if size == 0:
+        return np.zeros(0, dtype=np.intp)
     weights, _ = _scaled(log_weights)
     ends = np.cumsum(weights)
     places = (np.arange(size) + rng.random()) / size * ends[-1]
@@ -190,7 +230,7 @@ def systematic(log_weights: FloatArray, size: int, rng: np.random.Generator) -> 
 
 
 def _scaled(log_weights: FloatArray) -> tuple[FloatArray, float]:
-    largest = float(log_weights.max())
+    largest = float(log_weights.max(initial=-np.inf))
     if not math.isfinite(largest):
         return np.ones(len(log_weights)), largest
     return np.exp(log_weights - largest), largest
