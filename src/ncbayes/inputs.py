@@ -194,7 +194,8 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
     by_label = {str(label): each for label, each in chosen.items()}
     for each in by_label.values():
         named = isinstance(each, str) and each == "auto"
-        if named or isinstance(each, Adaptive | Auto | Schedule):
+        nested = isinstance(each, Adaptive | Auto | Schedule) and not isinstance(each, type)
+        if named or nested:
             raise InputError(
                 "schedules, adaptive and automatic noise can't stand inside each other, got "
                 f"{shown(each)}; fit with it first, then pass the noise it made, as in "
