@@ -476,7 +476,7 @@ def test_fits_warn_of_noise_that_is_told_apart_perfectly(data, seed):
     assert_advice(
         line,
         f"noise and data are told apart perfectly{where} (AUC 1.0000)",
-        "log_z rests on its prior; choose noise closer to the data, e.g. noise=None",
+        'log_z rests on its prior; choose noise closer to the data, e.g. noise="auto"',
     )
 
 

@@ -290,5 +290,5 @@ def _separation(tree: xr.DataTree) -> list[str]:
     return [
         f"noise and data are told apart perfectly{of_group} (AUC {float(auc.max()):.4f}): "
         "little is learned and log_z rests on its prior; choose noise closer to the data, "
-        "e.g. noise=None"
+        'e.g. noise="auto"'
     ]
