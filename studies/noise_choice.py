@@ -115,8 +115,12 @@ def random_graph(nodes: int) -> tuple[Any, np.ndarray]:
 
 
 def replication(name: str, ratio: float, seed: int) -> dict[str, np.ndarray]:
+    """One data set of a case of the grid."""
+    return measured(cases()[name], ratio, seed)
+
+
+def measured(case: Case, ratio: float, seed: int) -> dict[str, np.ndarray]:
     """By noise: mean squared error, mean posterior variance, coverage, seconds."""
-    case = cases()[name]
     data = case.model.sample(case.theta, case.rows, np.random.default_rng([7, seed]))
     found = {}
     for label, make in case.noises.items():

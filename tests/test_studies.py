@@ -1,6 +1,7 @@
 """The acceptance studies, in small; studies/ has them whole, docs/measurements.md the numbers."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 def load(name):
     spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
     return module
 
@@ -66,3 +68,24 @@ def test_estimator_and_posterior_have_the_covariances_of_the_theory(name, seed):
     # The broken twins: each with the other's theory, which differs in c.
     assert study.in_errors(sampling, theory.inverse_curvature, count)[-1, -1] < -6
     assert posterior[-1] / theory.sandwich[-1, -1] > 1 + 4.9 * 0.03
+
+
+@pytest.mark.slow
+def test_adaptive_noise_is_not_worse_than_the_noise_it_starts_from(seed):
+    """Four angles, strongly coupled: matched noise knows nothing of that, the model does."""
+    study = load("noise_choice")
+    model, theta = study.chain(4)
+    noises = {
+        "matched": lambda *_: None,
+        "adaptive": lambda *_: ncb.noise.Adaptive(batch=20, updates=5),
+        "far": lambda *_: ncb.noise.VonMises([3.0] * 4, [5.0] * 4),
+    }
+    options = {"tune": 40, "draws": 120, "prior": ncb.priors.Normal(3.0)}
+    case = study.Case(model, 5 * theta, 150, noises, options)
+    found = [study.measured(case, 1.0, 1000 * seed + k) for k in range(10)]
+    errors = {name: np.array([each[name][0] for each in found]) for name in noises}
+    ratio, error = study.ratio_with_error(errors["adaptive"], errors["matched"])
+    assert ratio < 1 + 4.9 * error, (ratio, error)
+    # The broken twin: noise that is worse for certain must be seen to be.
+    ratio, error = study.ratio_with_error(errors["far"], errors["matched"])
+    assert ratio > 1 + 2 * error, (ratio, error)
