@@ -73,7 +73,8 @@ class Posterior:
 
     ``data`` is an ``xarray.DataTree`` in ArviZ's schema, to hand to ArviZ as it is: groups
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
-    scales), ``sample_stats``, ``observed_data`` and ``noise``.
+    scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
+    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried).
     """
 
     data: xr.DataTree
