@@ -1,6 +1,6 @@
 """Is the covariance of theta the one that the theory predicts? (The paper's section 3.)
 
-    python studies/asymptotic_covariance.py [--replications 500] [--fits 100] [--cores 2]
+    python studies/asymptotic_covariance.py [--replications 500] [--fits 500] [--cores 2]
 
 n = 1000, where what the theory leaves out, of order 1 / n, is one percent or so; 500 replications
 leave 6 % in a variance. Von Mises angles against uniform noise, and a Gaussian against normal noise
@@ -118,7 +118,7 @@ def study(replications: int, fits: int, cores: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replications", type=int, default=500)
-    parser.add_argument("--fits", type=int, default=100)
+    parser.add_argument("--fits", type=int, default=500)
     parser.add_argument("--cores", type=int, default=2)
     arguments = parser.parse_args()
     study(arguments.replications, arguments.fits, arguments.cores)

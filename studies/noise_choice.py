@@ -1,13 +1,14 @@
 """Is adaptive noise ever worse than fixed, and does automatic noise choose well?
 
-    python studies/noise_choice.py [--models von_mises ...] [--replications 50] [--cores 2]
+    python studies/noise_choice.py [--models von_mises ...] [--replications 50] [--keep rows.jsonl]
 
 Models of known truth, noise ratios 1 and 5. For each noise: the squared error of theta's posterior
 mean, averaged over parameters and relative to that of the matched default; the posterior variance,
 the same way; both against the noise picked by hand with the least variance; coverage of 90 %
 intervals; and the seconds that one chain of the default length (1000 + 1000 sweeps) takes with the
 making of its noise, from the sweeps that were run. All noise of a replication meets the same data,
-so ratios come with a paired standard error. Replication r uses seed r, whatever the number.
+so ratios come with a paired standard error. Replication r uses seed r, whatever the number. With
+--keep every replication is written to a file when it is done, and not run again.
 
 torus_wide has more parameters than half its data points and needs a prior that shrinks: there
 squared error and posterior variance need not go together.
@@ -16,9 +17,11 @@ squared error and posterior variance need not go together.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ import ncbayes as ncb
 
 RATIOS = (1.0, 5.0)
 Maker = Callable[[Any, np.ndarray], Any]
+Row = tuple[tuple[str, float, int], dict[str, list[float]]]
 MATCHED: dict[str, Maker] = {"matched": lambda model, data: None}
 UNIFORM: dict[str, Maker] = {"uniform": lambda model, data: ncb.noise.Uniform(model.space)}
 TREE: dict[str, Maker] = {"tree": lambda model, data: ncb.noise.Tree.match(data)}
@@ -114,9 +118,24 @@ def random_graph(nodes: int) -> tuple[Any, np.ndarray]:
     return model, np.repeat(np.where(linked, 0.3, 0.0), 2)
 
 
-def replication(name: str, ratio: float, seed: int) -> dict[str, np.ndarray]:
-    """One data set of a case of the grid."""
-    return measured(cases()[name], ratio, seed)
+def replication(name: str, ratio: float, seed: int) -> Row:
+    """One data set of a case of the grid, with where it belongs."""
+    found = measured(cases()[name], ratio, seed)
+    return (name, ratio, seed), {label: values.tolist() for label, values in found.items()}
+
+
+def replications(name: str, ratio: float, count: int, cores: int, keep: Path | None) -> list[Any]:
+    """All replications of a cell, those in the file ``keep`` read and the others run."""
+    lines = keep.read_text().splitlines() if keep and keep.exists() else []
+    done = {tuple(place): found for place, found in map(json.loads, lines)}
+    wanted = [(name, ratio, seed) for seed in range(1, count + 1)]
+    run = Parallel(n_jobs=cores, return_as="generator_unordered")
+    for place, found in run(delayed(replication)(*each) for each in wanted if each not in done):
+        done[place] = found
+        if keep:
+            with keep.open("a") as file:
+                file.write(json.dumps([place, found]) + "\n")
+    return [done[place] for place in wanted]
 
 
 def measured(case: Case, ratio: float, seed: int) -> dict[str, np.ndarray]:
@@ -156,10 +175,8 @@ def ratio_with_error(values: np.ndarray, reference: np.ndarray) -> tuple[float, 
     return ratio, float(residual.std(ddof=1) / np.sqrt(len(values)))
 
 
-def table(name: str, ratio: float, replications: int, cores: int) -> str:
+def table(name: str, ratio: float, done: list[Any]) -> str:
     """One cell of the grid as Markdown rows."""
-    seeds = range(1, replications + 1)
-    done = Parallel(n_jobs=cores)(delayed(replication)(name, ratio, seed) for seed in seeds)
     columns = {label: np.array([each[label] for each in done]) for label in done[0]}
     errors = {label: values[:, 0] for label, values in columns.items()}
     variances = {label: values[:, 1] for label, values in columns.items()}
@@ -186,6 +203,7 @@ def main() -> None:
     parser.add_argument("--ratios", nargs="+", type=float, default=list(RATIOS))
     parser.add_argument("--replications", type=int, default=50)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="file of finished replications")
     options = parser.parse_args()
     print("| model | ratio | noise | squared error / matched | variance / matched "
           "| efficiency against the best by hand (variance) | (squared error) "
@@ -193,7 +211,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for name in options.models:
         for ratio in options.ratios:
-            print(table(name, ratio, options.replications, options.cores), flush=True)
+            done = replications(name, ratio, options.replications, options.cores, options.keep)
+            print(table(name, ratio, done), flush=True)
 
 
 if __name__ == "__main__":
