@@ -99,7 +99,8 @@ class Model(Protocol):
     ``design(x)`` (a structured operator cheaper than the dense matrix),
     ``sample(theta, size, rng)``, ``log_partition(theta)``, and ``sweep(theta, x, rng)`` (one
     Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
-    invariant; annealed noise needs it).
+    invariant; annealed noise needs it), and ``clusters`` (for each statistic the number of the
+    run of statistics that it belongs to, such as those of an edge; grouped priors need it).
     """
 
     @property
@@ -164,6 +165,48 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
+class Clusters:
+    """Runs of coefficients, each with a local scale u, as an engine needs them.
+
+    Run e holds the columns ``starts[e] : starts[e] + sizes[e]`` of coef. Given u > 0, of density
+    ``2 / (pi (1 + u^2))``, they are independent normals of mean zero and precision
+    ``slab[e] + 1 / (u multiplier[e])^2``. With ``fictitious[e]`` their joint density with u is
+    ``N(coef; 0, (u multiplier)^2) exp(-slab coef^2 / 2)`` times that of u: the slab stands for an
+    observation, and its normalizer is left out.
+    """
+
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    log_local: FloatArray
+    """log u, (group, run)."""
+    multiplier: FloatArray
+    """inf: no local scale acts on this run."""
+    slab: FloatArray
+    fictitious: BoolArray
+    heads: FloatArray
+    """Logarithms of half-Cauchy scales which ``Shrinkage.rescaled`` adds to."""
+
+
+@runtime_checkable
+class Shrinkage(Prior, Protocol):
+    """A prior whose local scales an engine may draw together with their coefficients."""
+
+    def clusters(self, state: State, shape: tuple[int, int]) -> Clusters: ...
+
+    def relocated(self, state: State, log_local: FloatArray) -> State:
+        """The state with other local scales."""
+        ...
+
+    def update_global(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        """A Markov step for the scales that leaves their law given theta invariant, cheap."""
+        ...
+
+    def rescaled(self, state: State, log_factor: float) -> State:
+        """Every u multiplier times the factor, by the global scale or, if fixed, by every u."""
+        ...
+
+
+@dataclass(frozen=True)
 class Draw:
     """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""
 
@@ -196,6 +239,10 @@ class Design(Protocol):
 
     def dense(self) -> FloatArray:
         """The matrix itself, (N, p)."""
+        ...
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """These columns of the matrix as rows, (stop - start, N) in C order."""
         ...
 
 

@@ -200,7 +200,7 @@ def _problem(
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
     raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
-    full = blocks(prior, model.groups, partial(default_prior, raw))
+    full = blocks(prior, model.groups, partial(default_prior, raw), model)
     full.check(len(raw))
     # A structured design is used as it is; its statistics are products of cosines and the like.
     center = None if hasattr(model, "design") else data_mean(raw)

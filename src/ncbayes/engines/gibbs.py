@@ -7,49 +7,33 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from polyagamma import random_polyagamma
 
-from ncbayes.base import Draw, FloatArray, State
+from ncbayes.base import Draw, FloatArray, InputError, State
 from ncbayes.contrast import Target, label_probability
+from ncbayes.engines import shrinking
 from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
+from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg import gaussian
 
-# Beyond this |z| the second term of PG(1, z)'s series is below exp(-2 |z|) of the first, which is
-# the inverse Gaussian with mean 1 / (2 |z|) and shape 1/4. polyagamma 2.0.2 itself overflows
-# there: from |z| of about 180 it returns 0.16 whatever z is.
-LARGE = 50.0
 # Laplace approximations by target, for as long as the target is in use.
 _APPROXIMATIONS: WeakKeyDictionary[Target, tuple[Laplace, ...]] = WeakKeyDictionary()
 # Sweeps that bring a start from zero near the posterior, before it is spread out.
 APPROACH = 20
 
 
-def polya_gamma(log_odds: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draws from PG(1, log_odds), for log odds of any size."""
-    size = np.abs(log_odds)
-    large = size > LARGE
-    if not large.any():
-        return np.asarray(random_polyagamma(1.0, log_odds, random_state=rng, disable_checks=True))
-    weights = np.empty_like(size)
-    weights[large] = rng.wald(0.5 / size[large], 0.25)
-    if not large.all():
-        weights[~large] = random_polyagamma(
-            1.0, log_odds[~large], random_state=rng, disable_checks=True
-        )
-    return weights
-
-
 @dataclass(frozen=True)
 class Gibbs:
     """weights -> coef -> scales, each from its full conditional; all groups drawn jointly.
 
-    ``method`` is how coef is drawn: "auto" (by predicted cost), "cholesky", "block_tridiagonal",
-    "woodbury" or "conjugate_gradients". ``leap``: where the prior has no scales to learn, each
-    sweep ends with a step on the likelihood itself, which moves coef where Polya-Gamma weights
-    hold it back; False: the paper's Algorithm 1 and nothing else.
+    ``method`` is how coef is drawn: jointly by "cholesky", "block_tridiagonal", "woodbury" or
+    "conjugate_gradients"; "runs": under a prior with local scales, such as the horseshoe, run by
+    run with its scale; "auto": by runs where that can be, else jointly by predicted cost.
+    ``leap``: with moves on the likelihood itself, which take coef where Polya-Gamma weights hold
+    it back (jointly drawn, only where the prior has no scales to learn); False: none of them, the
+    paper's Algorithm 1.
     """
 
-    method: gaussian.Method | Literal["auto"] = "auto"
+    method: gaussian.Method | Literal["auto", "runs"] = "auto"
     leap: bool = True
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -60,21 +44,36 @@ class Gibbs:
             normals = 5**0.5 * rng.standard_normal(target.shape)
             pairs = zip(approximations, normals, strict=True)
             return Draw(np.array([each.coef(row) for each, row in pairs]), draw.scales)
+        if self.method in ("auto", "runs") and shrinking.usable(target, draw.scales):
+            draw = shrinking.shrunk(target, rng)
         for _ in range(APPROACH):
             draw = self.step(target, draw, rng)
-        conditional = _laplace(target, draw)
-        near, _ = gaussian.draw(conditional, rng, start=draw.coef, method=self.method)
-        far, _ = gaussian.draw(conditional, rng, start=near, method=self.method)
+        conditional, method = _laplace(target, draw), self._joint
+        near, _ = gaussian.draw(conditional, rng, start=draw.coef, method=method)
+        far, _ = gaussian.draw(conditional, rng, start=near, method=method)
         # Twice a draw less another: the same mean, sqrt(5) times the spread.
         return Draw(2 * near - far, draw.scales)
 
+    @property
+    def _joint(self) -> gaussian.Method | Literal["auto"]:
+        """How all of coef is drawn at once."""
+        return "auto" if self.method == "runs" else self.method
+
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        if self.method in ("auto", "runs"):
+            if shrinking.usable(target, draw.scales):
+                return shrinking.step(target, draw, self.leap, rng)
+            if self.method == "runs":
+                raise InputError(
+                    "method 'runs' needs a prior with local scales that leaves groups apart, such "
+                    "as ncbayes.priors.Horseshoe(), on all but a few statistics; use 'auto'"
+                )
         weights = tuple(
             polya_gamma(each.log_odds(row), rng)
             for each, row in zip(target.contrasts, draw.coef, strict=True)
         )
         conditional = self._conditional(target, draw.scales, weights)
-        coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self.method)
+        coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self._joint)
         approximations = self._approximations(target, draw.scales)
         moved = [leap(each, row, rng) for each, row in zip(approximations, coef, strict=False)]
         if moved:
@@ -93,7 +92,7 @@ class Gibbs:
 
     def _fresh_approximations(self, target: Target) -> tuple[Laplace, ...]:
         weights = tuple(np.full(len(each.offset), 0.25) for each in target.contrasts)
-        method = gaussian.usable_method(self._conditional(target, {}, weights), self.method)
+        method = gaussian.usable_method(self._conditional(target, {}, weights), self._joint)
         # The other methods are for problems too large for one factor a group, or coupled ones.
         if method != "cholesky":
             return ()

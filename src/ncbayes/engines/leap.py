@@ -98,12 +98,15 @@ def laplace(posterior: LogPosterior) -> Laplace | None:
 
 
 def leap(
-    approximation: Laplace, coef: FloatArray, rng: np.random.Generator
+    approximation: Laplace,
+    coef: FloatArray,
+    rng: np.random.Generator,
+    turn: float = QUARTER_TURN,
 ) -> tuple[FloatArray, float]:
     """One Hamiltonian trajectory from coef; the next coef and whether it moved (1 or 0)."""
     size = min(LARGEST_STEP, 1.3 * len(coef) ** -0.25)
     # A random step breaks the cycles that a trajectory of a fixed length can fall into.
-    step, count = size * rng.uniform(0.7, 1.0), int(np.ceil(QUARTER_TURN / size))
+    step, count = size * rng.uniform(0.7, 1.0), int(np.ceil(turn / size))
     momentum, threshold = rng.standard_normal(len(coef)), -rng.standard_exponential()
     posterior = approximation.posterior
     place, there = approximation.whitened(coef), coef

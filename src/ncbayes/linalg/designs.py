@@ -42,6 +42,9 @@ class Dense:
     def dense(self) -> FloatArray:
         return self.matrix
 
+    def rows(self, start: int, stop: int) -> FloatArray:
+        return np.ascontiguousarray(self.matrix[:, start:stop].T)
+
 
 @dataclass(frozen=True, eq=False)
 class Bordered:
@@ -78,6 +81,13 @@ class Bordered:
 
     def dense(self) -> FloatArray:
         return np.column_stack([self.inner.dense(), np.ones(self.inner.shape[0])])
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        points, columns = self.inner.shape
+        if stop <= columns:
+            return self.inner.rows(start, stop)
+        ones = np.ones((1, points))
+        return np.concatenate([self.inner.rows(start, columns), ones]) if start < columns else ones
 
 
 def with_intercept(design: Design) -> Design:

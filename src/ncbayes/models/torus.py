@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import i0e, logsumexp
 
 from ncbayes.base import FloatArray, InputError, shown
@@ -105,6 +106,14 @@ class TorusGraph:
     def pairs(self) -> Pairs:
         """The numbers j < k of the nodes of each edge, as two arrays."""
         return positions(self.edges, self.nodes)
+
+    @property
+    def clusters(self) -> NDArray[np.intp]:
+        """For each statistic the number of its run: its own for nodes, one for each edge."""
+        border, kinds = self._layout.border, len(self._layout.kinds)
+        return np.concatenate(
+            [np.arange(border), border + np.repeat(np.arange(len(self.edges)), kinds)]
+        )
 
     @cached_property
     def _layout(self) -> Layout:

@@ -214,6 +214,24 @@ class TorusDesign:
     def dense(self) -> FloatArray:
         return self.layout.statistics(self.cos, self.sin).T
 
+    def rows(self, start: int, stop: int) -> FloatArray:
+        border, kinds = self.layout.border, len(self.layout.kinds)
+        nodes = range(start, min(stop, border))
+        marginal = self.waves[[column // 2 + self.layout.nodes * (column % 2) for column in nodes]]
+        if stop <= border:
+            return marginal
+        # Whole edges, of which the first and the last may stick out.
+        first, last = (max(start, border) - border) // kinds, -(-(stop - border) // kinds)
+        one, other = (ends[first:last] for ends in self.layout.pairs)
+        out = np.empty((kinds * (last - first), self.shape[0]))
+        cos_cos, sin_sin = self.cos[one] * self.cos[other], self.sin[one] * self.sin[other]
+        sin_cos, cos_sin = self.sin[one] * self.cos[other], self.cos[one] * self.sin[other]
+        terms = ((cos_cos, sin_sin), (sin_cos, cos_sin)) * 2
+        for column, kind in enumerate(self.layout.kinds):
+            COMBINE[kind](*terms[kind], out=out[column::kinds])
+        inside = out[max(start, border) - border - kinds * first :][: stop - max(start, border)]
+        return np.concatenate([marginal, inside]) if start < border else inside
+
 
 def _run(numbers: NDArray[np.intp]) -> NDArray[np.intp] | slice:
     """The same numbers as a slice where they are consecutive: no copy then."""

@@ -1,7 +1,15 @@
 """Priors of theta that are Gaussian given their scales."""
 
+from ncbayes.priors.horseshoe import Horseshoe, global_scale
 from ncbayes.priors.multivariate import MultivariateNormal
 from ncbayes.priors.normal import HalfCauchyNormal, Normal
 from ncbayes.priors.random_walk import RandomWalk
 
-__all__ = ["HalfCauchyNormal", "MultivariateNormal", "Normal", "RandomWalk"]
+__all__ = [
+    "HalfCauchyNormal",
+    "Horseshoe",
+    "MultivariateNormal",
+    "Normal",
+    "RandomWalk",
+    "global_scale",
+]

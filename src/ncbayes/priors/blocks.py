@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, Prior, State, shown
+from ncbayes.base import (
+    Clusters,
+    FloatArray,
+    InputError,
+    Precision,
+    Prior,
+    Shrinkage,
+    State,
+    shown,
+)
 from ncbayes.priors.normal import Normal
 
 NORMALIZER = "normalizer"
@@ -48,13 +59,63 @@ class Blocks:
         return Precision(self._within(precisions, shape), self._between(precisions, shape)), shift
 
     def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
-        return {
-            _key(part, name): value
-            for part in self.parts
-            for name, value in part.prior.update(
-                _own(part, state), theta[:, part.start : part.stop], rng
-            ).items()
-        }
+        moved: dict[str, FloatArray] = {}
+        for part in self.parts:
+            columns = theta[:, part.start : part.stop]
+            moved |= _named(part, part.prior.update(_own(part, state), columns, rng))
+        return moved
+
+    @cached_property
+    def shrinking(self) -> tuple[tuple[Part, Shrinkage], ...]:
+        """The parts whose local scales can be drawn together with their coefficients."""
+        return tuple((part, part.prior) for part in self.parts if isinstance(part.prior, Shrinkage))
+
+    def clusters(self, state: State, shape: tuple[int, int]) -> Clusters | None:
+        """The runs of all shrinking parts, in columns of coef; None without any."""
+        if not self.shrinking:
+            return None
+        found = [
+            (part, prior.clusters(_own(part, state), (shape[0], part.stop - part.start)))
+            for part, prior in self.shrinking
+        ]
+        return Clusters(
+            np.concatenate([part.start + each.starts for part, each in found]),
+            np.concatenate([each.sizes for _, each in found]),
+            np.concatenate([each.log_local for _, each in found], axis=1),
+            np.concatenate([each.multiplier for _, each in found]),
+            np.concatenate([each.slab for _, each in found]),
+            np.concatenate([each.fictitious for _, each in found]),
+            np.concatenate([each.heads for _, each in found]),
+        )
+
+    def relocated(self, state: State, log_local: FloatArray) -> State:
+        moved, column = dict(state), 0
+        for part, prior in self.shrinking:
+            own = _own(part, state)
+            stop = column + prior.clusters(own, (len(log_local), part.stop - part.start)).sizes.size
+            moved |= _named(part, prior.relocated(own, log_local[:, column:stop]))
+            column = stop
+        return moved
+
+    def update_global(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        """The global scales of shrinking parts, and all scales of the others."""
+        moved = dict(state)
+        names = {part.name for part, _ in self.shrinking}
+        for part in self.parts:
+            own, columns = _own(part, state), theta[:, part.start : part.stop]
+            update = (
+                part.prior.update_global  # type: ignore[attr-defined]
+                if part.name in names
+                else part.prior.update
+            )
+            moved |= _named(part, update(own, columns, rng))
+        return moved
+
+    def rescaled(self, state: State, log_factor: float) -> State:
+        moved = dict(state)
+        for part, prior in self.shrinking:
+            moved |= _named(part, prior.rescaled(_own(part, state), log_factor))
+        return moved
 
     def check(self, groups: int) -> None:
         """InputError if a part is not a prior of its columns."""
@@ -90,10 +151,12 @@ def blocks(
     prior: Prior | Mapping[str, Prior] | None,
     groups: Mapping[str, Sequence[str]],
     default: Callable[[int, int], Prior],
+    model: Any = None,
 ) -> Blocks:
     """The prior of coef from what the user passed: one prior of theta, or a mapping by block.
 
     Columns without a prior get ``default(start, stop)``; the key "normalizer" sets that of c.
+    Priors that ask for it (``bound``) are told which columns of which model are theirs.
     """
     chosen = dict(prior) if isinstance(prior, Mapping) else {}
     unknown = [name for name in chosen if name not in groups and name != NORMALIZER]
@@ -112,6 +175,12 @@ def blocks(
             own = _checked(name, chosen[name]) if name in chosen else default(start, stop)
             parts.append(Part(name, own, start, stop))
             start = stop
+    parts = [
+        Part(part.name, part.prior.bound(model, part.start, part.stop), part.start, part.stop)
+        if hasattr(part.prior, "bound")
+        else part
+        for part in parts
+    ]
     normalizer = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
     return Blocks((*parts, Part(NORMALIZER, normalizer, total, total + 1)))
 
@@ -149,6 +218,10 @@ def _check_gaussian(
 
 def _key(part: Part, name: str) -> str:
     return f"{part.name}.{name}"
+
+
+def _named(part: Part, state: State) -> State:
+    return {_key(part, name): value for name, value in state.items()}
 
 
 def _own(part: Part, state: State) -> State:

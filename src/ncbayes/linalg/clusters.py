@@ -1,0 +1,274 @@
+"""Runs of coefficients drawn one after the other, each together with its local scale.
+
+Given Polya-Gamma weights w, the likelihood of one run's coefficients b, all others held, is
+``exp(r . b - b' G b / 2)`` with ``G = X' diag(w) X``, ``r = X' (label - 1/2 - w psi) + G b_now``.
+With the eigenvalues g of G, and r in its eigenvectors, the coefficients integrate out:
+
+    p(u | rest) = p(u) prod_i (lambda / (lambda + g_i))^(1/2) exp(r_i^2 / (2 (lambda + g_i))),
+
+``lambda = slab + 1 / (u multiplier)^2``. So u is drawn without regard to where b is now, and an
+edge can go out and come back in one step. A sweep costs O(N p). Compiled, and imported where used.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+# What sums may do to be vectorized; infinities and NaN keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Of the slice in log u: its first width, and the steps out of it.
+WIDTH, MOST_STEPS = 3.0, 10
+MOST_LOG = 300.0
+# The first width of the slice in the logarithm of the stretch.
+STRETCH_WIDTH = 0.15
+
+
+@njit(cache=True, fastmath=FAST)
+def _log_density(log_u, size, g, r, multiplier, slab, fictitious):
+    """Of log u given everything but the run's coefficients."""
+    base = math.exp(-2 * log_u) / (multiplier * multiplier)
+    precision = slab + base
+    normalizer = base if fictitious else precision
+    value = -abs(log_u) - math.log1p(math.exp(-2 * abs(log_u)))
+    for i in range(size):
+        total = precision + g[i]
+        value += 0.5 * (math.log(normalizer / total) + r[i] * r[i] / total)
+    return value
+
+
+@njit(cache=True, fastmath=FAST)
+def _slice(log_u, size, g, r, multiplier, slab, fictitious, rng):
+    """One slice step of log u: stepping out, then shrinking (Neal 2003)."""
+    level = _log_density(log_u, size, g, r, multiplier, slab, fictitious)
+    level += math.log(1.0 - rng.random())
+    low = log_u - WIDTH * rng.random()
+    high = low + WIDTH
+    left = int((MOST_STEPS + 1) * rng.random())
+    for _ in range(left):
+        if not _log_density(low, size, g, r, multiplier, slab, fictitious) > level:
+            break
+        low -= WIDTH
+    for _ in range(MOST_STEPS - left):
+        if not _log_density(high, size, g, r, multiplier, slab, fictitious) > level:
+            break
+        high += WIDTH
+    while high - low > 1e-12:
+        proposal = low + (high - low) * rng.random()
+        if _log_density(proposal, size, g, r, multiplier, slab, fictitious) > level:
+            return min(max(proposal, -MOST_LOG), MOST_LOG)
+        if proposal < log_u:
+            low = proposal
+        else:
+            high = proposal
+    return log_u
+
+
+@njit(cache=True, fastmath=FAST)
+def _diagonalized(matrix, vectors, size):
+    """The matrix made diagonal by rotations (Jacobi), which ``vectors`` collects."""
+    for i in range(size):
+        for j in range(size):
+            vectors[i, j] = 1.0 if i == j else 0.0
+    for _ in range(30):
+        off, diagonal = 0.0, 0.0
+        for i in range(size):
+            diagonal += matrix[i, i] * matrix[i, i]
+            for j in range(i + 1, size):
+                off += matrix[i, j] * matrix[i, j]
+        if off <= 1e-30 * diagonal:
+            break
+        for p in range(size - 1):
+            for q in range(p + 1, size):
+                _rotated(matrix, vectors, size, p, q)
+
+
+@njit(cache=True, fastmath=FAST)
+def _rotated(matrix, vectors, size, p, q):
+    """The rotation that makes entry (p, q) zero."""
+    entry = matrix[p, q]
+    if entry == 0.0:
+        return
+    ratio = (matrix[q, q] - matrix[p, p]) / (2 * entry)
+    sign = 1.0 if ratio >= 0 else -1.0
+    tangent = sign / (abs(ratio) + math.sqrt(ratio * ratio + 1))
+    cosine = 1 / math.sqrt(tangent * tangent + 1)
+    sine = tangent * cosine
+    for k in range(size):
+        one, other = matrix[k, p], matrix[k, q]
+        matrix[k, p], matrix[k, q] = cosine * one - sine * other, sine * one + cosine * other
+    for k in range(size):
+        one, other = matrix[p, k], matrix[q, k]
+        matrix[p, k], matrix[q, k] = cosine * one - sine * other, sine * one + cosine * other
+        one, other = vectors[k, p], vectors[k, q]
+        vectors[k, p], vectors[k, q] = cosine * one - sine * other, sine * one + cosine * other
+
+
+@njit(cache=True, fastmath=FAST)
+def _products(rows, start, size, weights, half, psi, gram, r):
+    """``G`` and ``X' (label - 1/2 - w psi)`` of one run."""
+    for i in range(size):
+        one = rows[start + i]
+        total = 0.0
+        for n in range(len(psi)):
+            total += one[n] * (half[n] - weights[n] * psi[n])
+        r[i] = total
+        for j in range(i, size):
+            other = rows[start + j]
+            total = 0.0
+            for n in range(len(psi)):
+                total += weights[n] * one[n] * other[n]
+            gram[i, j] = total
+            gram[j, i] = total
+
+
+@njit(cache=True, fastmath=FAST)
+def _products_of_four(rows, start, weights, half, psi, gram, r):
+    """The same for a run of four, in one pass over the points."""
+    x0, x1, x2, x3 = rows[start], rows[start + 1], rows[start + 2], rows[start + 3]
+    a00, a01, a02, a03, a11, a12, a13 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a22, a23, a33, r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for n in range(len(psi)):
+        w = weights[n]
+        e = half[n] - w * psi[n]
+        p0, p1, p2, p3 = x0[n], x1[n], x2[n], x3[n]
+        q0, q1, q2 = w * p0, w * p1, w * p2
+        a00 += q0 * p0
+        a01 += q0 * p1
+        a02 += q0 * p2
+        a03 += q0 * p3
+        a11 += q1 * p1
+        a12 += q1 * p2
+        a13 += q1 * p3
+        a22 += q2 * p2
+        a23 += q2 * p3
+        a33 += w * p3 * p3
+        r0 += p0 * e
+        r1 += p1 * e
+        r2 += p2 * e
+        r3 += p3 * e
+    gram[0, 0], gram[1, 1], gram[2, 2], gram[3, 3] = a00, a11, a22, a33
+    gram[0, 1], gram[0, 2], gram[0, 3], gram[1, 2] = a01, a02, a03, a12
+    gram[1, 3], gram[2, 3] = a13, a23
+    gram[1, 0], gram[2, 0], gram[3, 0], gram[2, 1] = a01, a02, a03, a12
+    gram[3, 1], gram[3, 2] = a13, a23
+    r[0], r[1], r[2], r[3] = r0, r1, r2, r3
+
+
+@njit(cache=True, fastmath=FAST)
+def _moved(rows, start, size, change, psi):
+    """psi after the run's coefficients have changed."""
+    if size == 4:
+        x0, x1, x2, x3 = rows[start], rows[start + 1], rows[start + 2], rows[start + 3]
+        c0, c1, c2, c3 = change[0], change[1], change[2], change[3]
+        for n in range(len(psi)):
+            psi[n] += c0 * x0[n] + c1 * x1[n] + c2 * x2[n] + c3 * x3[n]
+        return
+    for i in range(size):
+        row, own = rows[start + i], change[i]
+        for n in range(len(psi)):
+            psi[n] += own * row[n]
+
+
+@njit(cache=True, fastmath=FAST)
+def sweep(
+    rows, starts, sizes, weights, half, psi, coef, log_local, multiplier, slab, fictitious, rng
+):
+    """Draw log u and coefficients of every run; psi, coef and log_local change in place.
+
+    ``rows`` (p, N) are the design's columns, ``half`` is label - 1/2, psi the log odds.
+    """
+    most = 1
+    for e in range(len(starts)):
+        most = max(most, sizes[e])
+    gram, vectors = np.empty((most, most)), np.empty((most, most))
+    r, g, b, change = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    for e in range(len(starts)):
+        start, size = starts[e], sizes[e]
+        if size == 4:
+            _products_of_four(rows, start, weights, half, psi, gram, r)
+        else:
+            _products(rows, start, size, weights, half, psi, gram, r)
+        for i in range(size):
+            for j in range(size):
+                r[i] += gram[i, j] * coef[start + j]
+        _diagonalized(gram, vectors, size)
+        for i in range(size):
+            g[i] = max(gram[i, i], 0.0)
+            b[i] = 0.0
+            for j in range(size):
+                b[i] += vectors[j, i] * r[j]
+        log_u = _slice(log_local[e], size, g, b, multiplier[e], slab[e], fictitious[e], rng)
+        log_local[e] = log_u
+        precision = slab[e] + math.exp(-2 * log_u) / (multiplier[e] * multiplier[e])
+        for i in range(size):
+            total = precision + g[i]
+            b[i] = b[i] / total + rng.standard_normal() / math.sqrt(total)
+        for i in range(size):
+            new = 0.0
+            for j in range(size):
+                new += vectors[i, j] * b[j]
+            change[i] = new - coef[start + i]
+            coef[start + i] = new
+        _moved(rows, start, size, change, psi)
+
+
+@njit(cache=True)
+def _along(t, still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior):
+    """Log density of the posterior along the orbit of ``stretch``, times its volume."""
+    squares, sizes, slab, fictitious, heads = prior
+    factor = math.exp(t)
+    value = 0.0
+    for n in range(len(still)):
+        psi = still[n] + factor * linear[n] - slope[n] * t
+        value -= max(psi, 0.0) + math.log1p(math.exp(-abs(psi)))
+        if is_data[n]:
+            value += psi
+    for g in range(len(c)):
+        moved = c[g, 0] - c[g, 1] * t
+        value += c_shift[g] * moved - c_precision[g] * moved * moved / 2
+    for g in range(squares.shape[0]):
+        for e in range(squares.shape[1]):
+            base = math.exp(-2 * (log_products[g, e] + t))
+            normalizer = base if fictitious[e] else slab[e] + base
+            if base > 0:
+                value += 0.5 * sizes[e] * math.log(normalizer)
+            value += sizes[e] * t - 0.5 * (slab[e] + base) * factor * factor * squares[g, e]
+    for head in heads:
+        size = abs(head + t)
+        value -= size + math.log1p(math.exp(-2 * size))
+    return value
+
+
+@njit(cache=True)
+def stretch(still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior, rng):
+    """A slice step for t: theta and its scales times exp(t), c less its slope times t.
+
+    These maps form a group, so that t has the density of the posterior along the orbit times
+    exp(t) for each stretched coefficient. ``c`` (group, 2) holds c and its slope; ``prior`` is
+    (squares, sizes, slab, fictitious, heads) of the runs, log_products log (u multiplier).
+    """
+    given = (still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior)
+    level = _along(0.0, *given) + math.log(1.0 - rng.random())
+    low = -STRETCH_WIDTH * rng.random()
+    high = low + STRETCH_WIDTH
+    left = int((MOST_STEPS + 1) * rng.random())
+    for _ in range(left):
+        if not _along(low, *given) > level:
+            break
+        low -= STRETCH_WIDTH
+    for _ in range(MOST_STEPS - left):
+        if not _along(high, *given) > level:
+            break
+        high += STRETCH_WIDTH
+    while high - low > 1e-12:
+        t = low + (high - low) * rng.random()
+        if _along(t, *given) > level:
+            return t
+        if t < 0:
+            low = t
+        else:
+            high = t
+    return 0.0

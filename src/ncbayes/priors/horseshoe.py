@@ -1,0 +1,280 @@
+"""Horseshoe priors: most parameters near zero, some far from it (the paper's section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ncbayes.base import Clusters, FloatArray, InputError, Precision, State, shown
+from ncbayes.priors.normal import check_scale, numbers
+from ncbayes.priors.pairs import by_edge
+from ncbayes.priors.slices import slice_sample
+
+# A pair that is forced out has this standard deviation: zero, for every purpose.
+OUT = 1e-6
+# The law of the logarithm of a local scale has about this width.
+LOCAL_WIDTH = 3.0
+# Beyond exp(+-300) a scale's square leaves double precision; no likelihood tells such from another.
+MOST_LOG = 300.0
+# log tau and log u for the exact draw of scales from a prior with a fictitious slab.
+GRID = np.linspace(-40.0, 40.0, 1601)
+
+
+@dataclass(frozen=True, eq=False)
+class Horseshoe:
+    """``theta_k ~ N(0, (1 / slab^2 + 1 / (u tau s)^2)^-1)``, ``u ~ C+(0, 1)``.
+
+    Every parameter has a local scale u, or every run of them has one (``grouped``): the statistics
+    of an edge of a torus graph, say. All share the global scale ``tau ~ C+(0, scale)``, all groups
+    of the data too; local scales are each group's own.
+
+    Parameters
+    ----------
+    grouped
+        One u for each run of statistics that the model names (``model.clusters``); False: one for
+        each statistic.
+    slab
+        The scale that large parameters are shrunk to, the paper's c; None: no slab, the
+        plain horseshoe, whose posterior has no mean where a likelihood is nearly flat.
+    slab_form
+        "conditional": the prior above, which the paper states. "likelihood": the one that the
+        paper's algorithm samples, with the slab as an observation of zero, ``N(theta; 0, (u tau)^2)
+        exp(-theta^2 / (2 slab^2))``; it favours smaller u.
+    scale
+        The scale of the half-Cauchy prior of tau.
+    tau
+        A fixed global scale instead, such as ``global_scale(...)``.
+    edge_scales
+        Prior knowledge s about pairs of nodes of a graph: a symmetric matrix, or a mapping from
+        pairs. 1 for pairs as any other, larger for likely ones; 0 forces a pair out, ``inf`` leaves
+        it to the slab alone.
+    """
+
+    grouped: bool = True
+    slab: float | None = 1.0
+    slab_form: Literal["conditional", "likelihood"] = "conditional"
+    scale: float = 1.0
+    tau: float | None = None
+    edge_scales: Any = None
+    runs: tuple[int, ...] | None = None
+    """Set by ``bound``: the size of each run of statistics."""
+    relative: FloatArray | None = None
+    """Set by ``bound``: s of each run."""
+
+    def __post_init__(self) -> None:
+        check_scale("Horseshoe(scale=...)", self.scale)
+        for name in ("slab", "tau"):
+            if getattr(self, name) is not None:
+                check_scale(f"Horseshoe({name}=...)", getattr(self, name))
+        if self.slab_form not in ("conditional", "likelihood"):
+            raise InputError(
+                'Horseshoe(slab_form=...) must be "conditional" or "likelihood", got '
+                f"{shown(self.slab_form)}"
+            )
+        if not isinstance(self.grouped, bool | np.bool_):
+            raise InputError(
+                f"Horseshoe(grouped=...) must be True or False, got {shown(self.grouped)}"
+            )
+
+    def bound(self, model: Any, start: int, stop: int) -> Horseshoe:
+        """The prior of the columns ``start`` to ``stop`` of the model's theta."""
+        runs = np.arange(stop - start)
+        if self.grouped and hasattr(model, "clusters"):
+            runs = np.asarray(model.clusters)[start:stop]
+        changes = np.flatnonzero(np.diff(runs)) + 1
+        sizes = np.diff(np.concatenate([[0], changes, [stop - start]]))
+        relative = np.ones(len(sizes))
+        if self.edge_scales is not None:
+            of_statistic = by_edge(self.edge_scales, model)[start:stop]
+            relative = of_statistic[np.concatenate([[0], changes]).astype(np.intp)]
+            if self.slab is None and np.isinf(relative).any():
+                raise InputError(
+                    "Horseshoe(edge_scales=...) has inf, which leaves a pair to the slab alone, "
+                    "but slab=None; give a slab, such as slab=1"
+                )
+        return replace(self, runs=tuple(int(size) for size in sizes), relative=relative)
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
+        count = (shape[0], len(self._sizes(shape)))
+        fictitious = self._fictitious(shape)
+        if not fictitious.any():
+            local = np.abs(rng.standard_cauchy(count))
+            return {"local": np.clip(local, 1e-100, 1e100)} | self._drawn_tau(rng)
+        state = self._drawn_tau(rng) if self.tau is not None else {"tau": self._tilted(shape, rng)}
+        local, missing = np.ones(count), np.ones(count, dtype=bool)
+        half = np.broadcast_to(self._sizes(shape) / 2, count)
+        ratio = np.broadcast_to(self._multiplier(state, shape) / (self.slab or 1.0), count)
+        while missing.any():
+            local = np.where(missing, np.abs(rng.standard_cauchy(count)), local)
+            kept = -half * np.log1p(np.where(fictitious, local * ratio, 0.0) ** 2)
+            missing &= np.log(rng.random(count)) > kept
+        return {"local": np.clip(local, 1e-100, 1e100)} | state
+
+    def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
+        sizes = self._sizes(shape)
+        precision = self._precision(state, shape)
+        return Precision(np.repeat(precision, sizes, axis=1)), np.zeros(shape)
+
+    def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        squares = self._squares(theta)
+
+        def log_density(log_local: FloatArray) -> FloatArray:
+            return self._by_run(self.relocated(state, log_local), theta.shape, squares)
+
+        moved = slice_sample(log_density, np.log(state["local"]), LOCAL_WIDTH, rng)
+        return self.update_global(self.relocated(state, moved), theta, rng)
+
+    def update_global(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        """tau given u and theta; then tau given the products u tau, which theta depends on."""
+        if self.tau is not None:
+            return state
+        from ncbayes.priors.tau import moves
+
+        shape = theta.shape
+        relative = self._relative(shape)
+        log_tau, log_local = moves(
+            float(np.log(state["tau"][0])),
+            np.log(state["local"]),
+            self._squares(theta),
+            self._sizes(shape),
+            np.log(np.where(relative == 0, np.inf, relative)),
+            self._slab(shape),
+            self._fictitious(shape),
+            float(np.log(self.scale)),
+            rng,
+        )
+        return {"local": _exp(log_local), "tau": _exp(np.array([log_tau]))}
+
+    def clusters(self, state: State, shape: tuple[int, int]) -> Clusters:
+        sizes = self._sizes(shape)
+        return Clusters(
+            np.cumsum(sizes) - sizes,
+            sizes,
+            np.log(state["local"]),
+            self._multiplier(state, shape),
+            self._slab(shape),
+            self._fictitious(shape),
+            self._heads(state),
+        )
+
+    def relocated(self, state: State, log_local: FloatArray) -> State:
+        return {**state, "local": _exp(log_local)}
+
+    def rescaled(self, state: State, log_factor: float) -> State:
+        name = "tau" if self.tau is None else "local"
+        return {**state, name: _exp(np.log(state[name]) + log_factor)}
+
+    def _heads(self, state: State) -> FloatArray:
+        """The logarithms that ``rescaled`` moves, each half-Cauchy."""
+        if self.tau is None:
+            return np.asarray(np.log(state["tau"] / self.scale))
+        return np.log(state["local"]).ravel()
+
+    def _by_run(self, state: State, shape: tuple[int, int], squares: FloatArray) -> FloatArray:
+        """Log density of each run's theta and log u, (group, run)."""
+        precision, sizes = self._precision(state, shape), self._sizes(shape)
+        normalizer = precision
+        if self.slab_form == "likelihood" and self.slab is not None:
+            base = (state["local"] * self._multiplier(state, shape)) ** -2
+            normalizer = np.where(self._fictitious(shape), base, precision)
+        gaussian = (sizes * np.log(normalizer) - precision * squares) / 2
+        return np.asarray(gaussian + _log_half_cauchy(np.log(state["local"])))
+
+    def _precision(self, state: State, shape: tuple[int, int]) -> FloatArray:
+        """Of each run's coefficients, (group, run)."""
+        base = (state["local"] * self._multiplier(state, shape)) ** -2
+        return np.asarray(np.minimum(self._slab(shape) + base, 1e200))
+
+    def _squares(self, theta: FloatArray) -> FloatArray:
+        """The sum of squares of each run, (group, run)."""
+        sizes = self._sizes(theta.shape)
+        return np.add.reduceat(theta**2, np.cumsum(sizes) - sizes, axis=1)
+
+    def _sizes(self, shape: tuple[int, int]) -> Any:
+        sizes = np.ones(shape[1], dtype=np.intp) if self.runs is None else np.array(self.runs)
+        if sizes.sum() != shape[1]:
+            raise InputError(
+                f"this Horseshoe was bound to {sizes.sum()} statistics, got {shape[1]}"
+            )
+        return sizes
+
+    def _relative(self, shape: tuple[int, int]) -> FloatArray:
+        return np.ones(len(self._sizes(shape))) if self.relative is None else self.relative
+
+    def _multiplier(self, state: State, shape: tuple[int, int]) -> FloatArray:
+        """``tau s`` of each run; inf where the slab alone acts, and where a pair is out."""
+        tau = state["tau"][0] if self.tau is None else self.tau
+        relative = self._relative(shape)
+        return np.asarray(np.where(relative == 0, np.inf, relative) * tau)
+
+    def _slab(self, shape: tuple[int, int]) -> FloatArray:
+        """The slab's precision for each run."""
+        own = 0.0 if self.slab is None else self.slab**-2
+        return np.where(self._relative(shape) == 0, OUT**-2, own)
+
+    def _fictitious(self, shape: tuple[int, int]) -> Any:
+        relative = self._relative(shape)
+        likelihood = self.slab_form == "likelihood" and self.slab is not None
+        return np.isfinite(relative) & (relative > 0) & likelihood
+
+    def _drawn_tau(self, rng: np.random.Generator) -> dict[str, FloatArray]:
+        if self.tau is not None:
+            return {}
+        return {"tau": np.clip(self.scale * np.abs(rng.standard_cauchy(1)), 1e-100, 1e100)}
+
+    def _tilted(self, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+        """tau of the prior with a fictitious slab: its half-Cauchy times the mass left for u.
+
+        The mass is ``E (1 + (u tau s / slab)^2)^(-k / 2)`` over u for each run of k, in each group;
+        drawn by inverting the distribution function on a grid of log tau.
+        """
+        log_prior = _log_half_cauchy(GRID - np.log(self.scale))
+        log_u = _log_half_cauchy(GRID) + np.log(2 / np.pi * (GRID[1] - GRID[0]))
+        kinds = np.column_stack([self._sizes(shape), self._relative(shape)])
+        for (size, relative), times in _counted(kinds[self._fictitious(shape)]):
+            ratio = np.log(relative / float(self.slab or 1.0))
+            exponent = GRID[:, None] + GRID[None, :] + ratio
+            mass = logsumexp(log_u - size / 2 * np.logaddexp(0, 2 * exponent), axis=1)
+            log_prior = log_prior + shape[0] * times * mass
+        weights = np.exp(log_prior - log_prior.max())
+        cumulative = np.concatenate([[0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
+        uniform = rng.random(1) * cumulative[-1]
+        return np.asarray(np.exp(np.interp(uniform, cumulative, GRID)))
+
+
+def global_scale(nonzero: float, statistics: int, points: int) -> float:
+    """A fixed tau from a guess of how many parameters are not zero (Piironen and Vehtari 2017).
+
+    ``tau = nonzero / (sqrt(points) (statistics - nonzero))``, where ``points`` counts data and
+    noise, ``n + m``; the paper's rule, with ``statistics = 2 d^2`` for a full torus graph.
+
+    >>> round(global_scale(nonzero=44, statistics=288, points=400), 5)
+    0.00902
+    """
+    given = numbers([nonzero, statistics, points])
+    if given.shape != (3,) or not (0 < given[0] < given[1] and given[2] > 0):
+        raise InputError(
+            "global_scale(nonzero, statistics, points) needs 0 < nonzero < statistics and "
+            f"points > 0, got {shown((nonzero, statistics, points))}"
+        )
+    return float(given[0] / (np.sqrt(given[2]) * (given[1] - given[0])))
+
+
+def _log_half_cauchy(log_value: FloatArray) -> FloatArray:
+    """Log density of log u for u ~ C+(0, 1), up to a constant."""
+    return np.asarray(-np.logaddexp(-log_value, log_value))
+
+
+def _exp(log_value: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(np.clip(log_value, -MOST_LOG, MOST_LOG)))
+
+
+def _counted(rows: FloatArray) -> list[tuple[FloatArray, int]]:
+    """Different rows with how often each stands there."""
+    if not len(rows):
+        return []
+    different, times = np.unique(rows, axis=0, return_counts=True)
+    return [(row, int(count)) for row, count in zip(different, times, strict=True)]
