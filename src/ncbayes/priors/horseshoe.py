@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -226,23 +227,33 @@ class Horseshoe:
         return {"tau": np.clip(self.scale * np.abs(rng.standard_cauchy(1)), 1e-100, 1e100)}
 
     def _tilted(self, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-        """tau of the prior with a fictitious slab: its half-Cauchy times the mass left for u.
-
-        The mass is ``E (1 + (u tau s / slab)^2)^(-k / 2)`` over u for each run of k, in each group;
-        drawn by inverting the distribution function on a grid of log tau.
-        """
-        log_prior = _log_half_cauchy(GRID - np.log(self.scale))
-        log_u = _log_half_cauchy(GRID) + np.log(2 / np.pi * (GRID[1] - GRID[0]))
+        """tau of the prior with a fictitious slab: its half-Cauchy times the mass left for u."""
         kinds = np.column_stack([self._sizes(shape), self._relative(shape)])
-        for (size, relative), times in _counted(kinds[self._fictitious(shape)]):
-            ratio = np.log(relative / float(self.slab or 1.0))
-            exponent = GRID[:, None] + GRID[None, :] + ratio
-            mass = logsumexp(log_u - size / 2 * np.logaddexp(0, 2 * exponent), axis=1)
-            log_prior = log_prior + shape[0] * times * mass
-        weights = np.exp(log_prior - log_prior.max())
-        cumulative = np.concatenate([[0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
+        different, times = np.unique(kinds[self._fictitious(shape)], axis=0, return_counts=True)
+        masses = tuple(
+            (float(size), float(np.log(relative / float(self.slab or 1.0))), shape[0] * int(count))
+            for (size, relative), count in zip(different, times, strict=True)
+        )
+        cumulative = _tilted_law(float(np.log(self.scale)), masses)
         uniform = rng.random(1) * cumulative[-1]
         return np.asarray(np.exp(np.interp(uniform, cumulative, GRID)))
+
+
+@lru_cache(maxsize=8)
+def _tilted_law(log_scale: float, masses: tuple[tuple[float, float, int], ...]) -> FloatArray:
+    """The distribution function of log tau on the grid, up to a factor.
+
+    The mass left for u is ``E (1 + (u tau ratio)^2)^(-k / 2)`` for a run of k; ``masses`` holds
+    k, log ratio and how many such runs there are.
+    """
+    log_prior = _log_half_cauchy(GRID - log_scale)
+    log_u = _log_half_cauchy(GRID) + np.log(2 / np.pi * (GRID[1] - GRID[0]))
+    for size, log_ratio, count in masses:
+        exponent = GRID[:, None] + GRID[None, :] + log_ratio
+        mass = logsumexp(log_u - size / 2 * np.logaddexp(0, 2 * exponent), axis=1)
+        log_prior = log_prior + count * mass
+    weights = np.exp(log_prior - log_prior.max())
+    return np.concatenate([[0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
 
 
 def global_scale(nonzero: float, statistics: int, points: int) -> float:
@@ -270,11 +281,3 @@ def _log_half_cauchy(log_value: FloatArray) -> FloatArray:
 
 def _exp(log_value: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.clip(log_value, -MOST_LOG, MOST_LOG)))
-
-
-def _counted(rows: FloatArray) -> list[tuple[FloatArray, int]]:
-    """Different rows with how often each stands there."""
-    if not len(rows):
-        return []
-    different, times = np.unique(rows, axis=0, return_counts=True)
-    return [(row, int(count)) for row, count in zip(different, times, strict=True)]
