@@ -125,9 +125,20 @@ def test_a_file_that_is_not_there_or_not_matlab_is_refused(tmp_path):
     for content in (b"", b"a,b\n1,2\n" * 50, b"\x89PNG" * 100):
         (tmp_path / "other.mat").write_bytes(content)
         with pytest.raises(
-            InputError, match=r"^other.mat cannot be read as a MATLAB file; save it"
+            InputError, match=r"^other.mat cannot be read as a MATLAB file \(.*; if it is"
         ):
             load_phase_angles(tmp_path / "other.mat")
+
+
+@pytest.mark.parametrize("layout", ["cells", "compressed", "hdf5 cells"])
+def test_a_file_that_was_cut_short_is_refused(layout, tmp_path):
+    path = tmp_path / "a.mat"
+    LAYOUTS[layout](path, angles())
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(
+        InputError, match=r"a.mat cannot be read as a MATLAB file \(.*copy it or sav"
+    ):
+        load_phase_angles(path)
 
 
 def test_a_variable_that_is_not_there_is_named_with_those_that_are(tmp_path):

@@ -63,20 +63,20 @@ def load_phase_angles(
 def _variables(file: Path) -> dict[str, Any]:
     """What the file holds: arrays of numbers, or of text and cells as objects."""
     import h5py
-
-    if h5py.is_hdf5(file):
-        with h5py.File(file) as content:
-            return {name: _from_hdf5(content, content[name]) for name in content if name[0] != "#"}
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     try:
-        content = loadmat(file, appendmat=False)
-    except (ValueError, TypeError, NotImplementedError, MatReadError) as wrong:
+        if h5py.is_hdf5(file):
+            with h5py.File(file) as content:
+                return {k: _from_hdf5(content, content[k]) for k in content if k[0] != "#"}
+        held = loadmat(file, appendmat=False)
+    # A file that is something else, or cut short, makes the readers fail in a dozen ways.
+    except Exception as wrong:
         raise InputError(
-            f"{file.name} cannot be read as a MATLAB file; save it in MATLAB with save(...)"
+            f"{file.name} cannot be read as a MATLAB file ({wrong}); if it is one, copy it or save "
+            "it in MATLAB again"
         ) from wrong
-    return {name: value for name, value in content.items() if not name.startswith("__")}
+    return {name: value for name, value in held.items() if not name.startswith("__")}
 
 
 def _from_hdf5(file: Any, item: Any) -> Any:
