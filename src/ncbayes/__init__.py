@@ -18,6 +18,7 @@ __all__ = [
     "InputError",
     "Posterior",
     "asymptotics",
+    "datasets",
     "engines",
     "fit",
     "load",
@@ -31,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``asymptotics``, ``plots`` and ``testing`` are imported on first use: few fits need them."""
-    if name in {"asymptotics", "plots", "testing"}:
+    """These namespaces are imported on first use: few fits need them."""
+    if name in {"asymptotics", "datasets", "plots", "testing"}:
         return importlib.import_module(f"ncbayes.{name}")
     raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")
