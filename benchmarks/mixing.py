@@ -63,7 +63,7 @@ def measured(model, data, settings, leap: bool) -> tuple[float, float, float, fl
         cores=1,
         seed=1,
         progress=False,
-        **settings,
+        **{"noise": "matched", **settings},
     )
     table = posterior.summary()
     seconds = posterior.data["sample_stats"]["sweep_seconds"].to_numpy()

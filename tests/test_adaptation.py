@@ -454,7 +454,7 @@ def stored_share(posterior):
 
 @pytest.mark.parametrize(
     "noise",
-    [None, ncb.noise.Gamma(1.0, 0.3), Adaptive(batch=10, updates=2)],
+    ["matched", ncb.noise.Gamma(1.0, 0.3), Adaptive(batch=10, updates=2)],
     ids=["matched", "wide", "adaptive"],
 )
 @pytest.mark.parametrize("ratio", [1.0, 3.0])

@@ -269,8 +269,8 @@ def test_the_posterior_has_the_standard_errors_of_efficiency(seed):
 
 
 def short(model, data, **settings):
-    settings = {"draws": 60, "tune": 20, "chains": 1, "cores": 1, "seed": 1} | settings
-    return ncb.fit(model, data, progress=False, **settings)
+    few = {"noise": "matched", "draws": 60, "tune": 20, "chains": 1, "cores": 1, "seed": 1}
+    return ncb.fit(model, data, progress=False, **{**few, **settings})
 
 
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")

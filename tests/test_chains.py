@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 
 def run(data=DATA, **options):
     settings = {"draws": 40, "tune": 10, "chains": 3, "seed": 5, "cores": 1, "progress": False}
-    return ncb.fit(MODEL, data, **{**settings, **options})
+    return ncb.fit(MODEL, data, **{"noise": "matched", **settings, **options})
 
 
 def arrays(posterior):
@@ -318,7 +318,7 @@ def test_a_checkpoint_of_another_run_is_refused_by_name(change, named, tmp_path)
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     run(checkpoint=tmp_path / "run")
     with pytest.raises(ncb.InputError, match="statistics of the model"):
-        ncb.fit(Sharper(), DATA, draws=40, tune=10, chains=3, seed=5, cores=1,
+        ncb.fit(Sharper(), DATA, noise="matched", draws=40, tune=10, chains=3, seed=5, cores=1,
                 checkpoint=tmp_path / "run")  # fmt: skip
 
 
@@ -367,7 +367,8 @@ def test_ctrl_c_while_processes_start_shows_no_tracebacks(after):
         "x = ncb.models.VonMises().sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))\n"
         "print('ready', flush=True)\n"
         "try:\n"
-        "    ncb.fit(ncb.models.VonMises(), x, draws=10**7, tune=10**6, cores=2, seed=1)\n"
+        "    options = dict(noise='matched', draws=10**7, tune=10**6, cores=2, seed=1)\n"
+        "    ncb.fit(ncb.models.VonMises(), x, **options)\n"
         "except KeyboardInterrupt as stopped:\n"
         "    print(stopped)\n"
     )
@@ -470,6 +471,7 @@ class Locked(ncb.models.VonMises):
 
 def test_what_cannot_be_sent_to_another_process_is_said_in_one_sentence():
     options = {"draws": 8, "tune": 2, "chains": 2, "seed": 1, "progress": False}
+    options["noise"] = "matched"
     with pytest.raises(
         ncb.InputError, match=r"can't be sent to another process .* use cores=1$"
     ) as e:
@@ -507,7 +509,8 @@ def test_an_orphaned_worker_ends_itself(sweeps, tmp_path):
         f"    if event.sweep > {sweeps}: os.kill(os.getpid(), signal.SIGKILL)\n"
         "model = ncb.models.VonMises()\n"
         "x = model.sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))\n"
-        "ncb.fit(model, x, draws=10**7, tune=0, chains=2, cores=2, seed=1, progress=report)\n"
+        "options = dict(draws=10**7, tune=0, chains=2, cores=2, seed=1, progress=report)\n"
+        "ncb.fit(model, x, noise='matched', **options)\n"
     )
     environment = {**os.environ, "NCBAYES_ORPHAN_MARK": str(tmp_path)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ncbayes as ncb
-from ncbayes import adaptation, chains, choice, preparation
+from ncbayes import adaptation, chains, choice, preparation, resources
 from ncbayes.models import Exponential, Gamma, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.noise import Adaptive, Auto
 from ncbayes.noise.auto import families
@@ -111,9 +111,74 @@ def test_auto_is_a_word_for_the_default_settings():
     assert_same(run(noise="auto"), run(noise=Auto()))
 
 
-def test_other_words_are_refused():
-    with pytest.raises(ncb.InputError, match=r"^noise must be \"auto\", a distribution or a sched"):
-        run(noise="best")
+@pytest.mark.parametrize("other", ["best", "", None])
+def test_other_words_and_none_are_refused(other):
+    words = (
+        'noise must be "auto" (chosen in short trials), "matched" (to the data), a distribution, a '
+        f"mapping from groups to distributions or a schedule, got {other!r}"
+    )
+    with pytest.raises(ncb.InputError, match=f"^{re.escape(words)}$"):
+        run(noise=other)
+
+
+@pytest.mark.parametrize("wrap", [ncb.noise.Fixed, ncb.noise.Pooled, Adaptive])
+def test_the_word_matched_stands_alone(wrap):
+    words = r'^the word "matched" stands alone, .* leave it out, .*matched\(space, data\)$'
+    with pytest.raises(ncb.InputError, match=words):
+        run(noise=wrap("matched"))
+    with pytest.raises(ncb.InputError, match=words):
+        run(noise=wrap({"all": "matched"}))
+
+
+def by_default(data=DATA, model=MODEL, **options):
+    """A fit that says nothing of noise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        return ncb.fit(model, data, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize(("model", "data"), CASES.values(), ids=CASES)
+def test_automatic_noise_is_the_default_and_explains_itself(model, data, seed):
+    posterior = by_default(data, model, seed=seed)
+    assert_same(posterior, run(data, model, noise="auto", seed=seed))
+    report = posterior.noise_report()
+    assert report.lines[0] == paragraph(posterior)
+    assert report.lines[0].startswith("Noise chosen: ")
+    assert {"matched", *families(model.space)} <= set(report.candidates.index)
+
+
+def test_the_default_takes_groups():
+    groups = {"one": DATA[:40], 2: DATA[40:]}
+    posterior = by_default(groups)
+    assert_same(posterior, run(groups, noise="auto"))
+    assert list(posterior.noises) == ["one", "2"]
+    assert "Noise chosen: " in posterior.noise_report().lines[0]
+
+
+def test_the_default_resumes_with_the_same_draws(tmp_path, monkeypatch):
+    whole = by_default()
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    killed(by_default, tmp_path, 12, monkeypatch)
+    assert (tmp_path / "made.npz").exists()
+    assert_same(by_default(checkpoint=tmp_path), whole)
+    # Once complete, the same call has nothing to do but to choose again.
+    assert_same(by_default(checkpoint=tmp_path), whole)
+
+
+def test_a_given_ratio_keeps_the_default_noise():
+    posterior = by_default(noise_ratio=2)
+    assert posterior.data.attrs["noise_ratio"] == 2
+    assert_same(posterior, run(noise="auto", noise_ratio=2))
+
+
+def test_matched_is_a_word_for_fixed_noise_matched_to_the_data(choices):
+    word, schedule = run(noise="matched"), run(noise=ncb.noise.Fixed())
+    given = run(noise=ncb.noise.matched(MODEL.space, DATA))
+    for other in (schedule, given):
+        np.testing.assert_array_equal(word.theta, other.theta)
+    assert word.data.attrs["schedule"] == "Fixed"
+    assert word.data.attrs["noise_ratio"] == 1
+    assert not choices
 
 
 @pytest.mark.parametrize("ratio", [0.5, 2.0, 20.0])
@@ -259,6 +324,61 @@ def test_the_model_is_taken_where_the_simple_ones_are_bad(choices, seed):
     assert not any(chosen(posterior, name) for name in ("matched", "uniform", "margins"))
 
 
+GREEDY = Auto(loss=1e-6, alphas=(), batch=4)
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """A function that sets the memory to what a fit with this noise ratio needs, and a bit."""
+
+    def enough_for(ratio, spare=1.01):
+        pooled = round(60 * (1 + ratio))
+        size = resources.Size((pooled,), 2, 1, False)
+        need = sum(size.needed_bytes(OPTIONS["draws"], OPTIONS["chains"]))
+        monkeypatch.setattr(resources, "available_bytes", lambda: spare * need / resources.SHARE)
+
+    return enough_for
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0, 5.0])
+def test_noise_is_added_only_while_memory_holds_it(ratio, memory):
+    assert run(noise=GREEDY).data.attrs["noise_ratio"] == 10
+    memory(ratio)
+    posterior = run(noise=GREEDY)
+    assert posterior.data.attrs["noise_ratio"] == ratio
+    assert posterior.data["noise"]["noise_points"].item() == 60 * ratio
+    assert f"Noise ratio {ratio:g} (memory holds no more): " in paragraph(posterior)
+
+
+def test_memory_that_is_enough_for_the_first_ratio_alone_is_enough(memory):
+    """A fifth is left free for choices, and not for what has to be."""
+    memory(1.0, spare=0.9)
+    posterior = run(noise=GREEDY)
+    assert "Noise ratio 1 (memory holds no more): " in paragraph(posterior)
+
+
+def test_memory_counts_the_processes_that_were_asked_for(memory):
+    memory(5.0)
+    assert run(noise=GREEDY, cores=None).data.attrs["noise_ratio"] == 5
+    assert run(noise=GREEDY, cores=2).data.attrs["noise_ratio"] < 5
+
+
+def test_memory_is_not_named_where_it_is_not_the_limit(memory):
+    memory(5.0)
+    assert "memory" not in paragraph(run(noise=Auto(loss=5.0, alphas=(), batch=4)))
+    assert "(as given)" in paragraph(run(noise=GREEDY, noise_ratio=2.0))
+
+
+def test_a_resumed_run_keeps_the_ratio_that_memory_allowed(tmp_path, memory):
+    memory(2.0)
+    first = run(noise=GREEDY, checkpoint=tmp_path)
+    memory(10.0)
+    assert_same(run(noise=GREEDY, checkpoint=tmp_path), first)
+    memory(1.0, spare=resources.SHARE * 1.01)
+    with pytest.raises(ncb.InputError, match=r"^this fit needs about .* GB of memory"):
+        run(noise=GREEDY, checkpoint=tmp_path)
+
+
 def test_groups_share_a_kind_of_noise_and_have_their_own():
     groups = {"one": DATA[:40], 2: DATA[40:]}
     posterior = run(groups, prior=ncb.priors.RandomWalk())
@@ -314,24 +434,28 @@ class Killed(Exception):
     pass
 
 
+def killed(fit, folder, moment, monkeypatch):
+    """A fit that dies when it writes its ``moment``-th file."""
+    calls, replace = [], os.replace
+
+    def fail(source, target):
+        calls.append(1)
+        if len(calls) == moment:
+            raise Killed
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(Killed):
+            fit(checkpoint=folder)
+
+
 def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch):
     whole = run()
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    replace = os.replace
-    for moment in [1, 2, 10, 50]:
-        calls = []
-
-        def fail(source, target, moment=moment, calls=calls):
-            calls.append(1)
-            if len(calls) == moment:
-                raise Killed
-            replace(source, target)
-
+    for moment in [1, 2, 3, 10, 50]:
         folder = tmp_path / str(moment)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", fail)
-            with pytest.raises(Killed):
-                run(checkpoint=folder)
+        killed(run, folder, moment, monkeypatch)
         assert_same(run(checkpoint=folder), whole)
 
 
@@ -340,7 +464,7 @@ def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch):
     [
         (Auto(batch=9, rounds=1), "settings of the noise"),
         (Auto(batch=8, rounds=1, loss=0.2), "settings of the noise"),
-        (None, r"schedule \(was Auto, now Fixed\)"),
+        ("matched", r"schedule \(was Auto, now Fixed\)"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused_by_name(changed, named, tmp_path):
@@ -374,7 +498,7 @@ def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
 
 
 def test_candidates_in_words():
-    assert choice.described("matched", ()) == "the default, matched to the data"
+    assert choice.described("matched", ()) == "matched to the data"
     assert choice.described("uniform", ()) == "uniform"
     assert choice.described("margins", ()) == "margins fitted to the data"
     tempered = ncb.noise.Annealed(

@@ -43,7 +43,7 @@ def grouped():
     model = ncb.models.Gamma()
     rng = np.random.default_rng(0)
     data = {name: model.sample(np.array([3.0, 1.0]), 100, rng) for name in ("a", "b")}
-    return model, ncb.fit(model, data, draws=400, tune=200, seed=1, progress=False)
+    return model, ncb.fit(model, data, noise="matched", draws=400, tune=200, seed=1, progress=False)
 
 
 def test_density_plot_has_a_panel_a_group(grouped):
@@ -134,6 +134,8 @@ def test_trace_plots_need_a_posterior(grouped):
 def test_the_shortest_fit_can_be_shown():
     model, data = ncb.models.Gaussian(1), [1.0, 2.0, 4.0]
     with pytest.warns(ncb.FitWarning):
-        posterior = ncb.fit(model, data, draws=1, tune=0, chains=1, seed=1, progress=False)
+        posterior = ncb.fit(
+            model, data, noise="matched", draws=1, tune=0, chains=1, seed=1, progress=False
+        )
     assert len(plots.trace(posterior).axes) == 6
     assert len(plots.density(posterior, model).axes) == 1

@@ -49,6 +49,7 @@ def made(data, model=GAUSSIAN, against=None, center=None, size=300):
 
 def fit(data, model=GAUSSIAN, **options):
     few = {"draws": 8, "tune": 2, "chains": 1, "cores": 1, "seed": 1, "progress": False}
+    few["noise"] = "matched"
     return ncb.fit(model, data, **{**few, **options})
 
 

@@ -25,6 +25,7 @@ GAUSSIAN = models.Gaussian(1)
 def fit(model=GAUSSIAN, data=X, **options):
     """The shortest fit; its few draws are no reason for a warning here."""
     few = {"draws": 8, "tune": 2, "chains": 1, "cores": 1, "seed": 1, "progress": False}
+    few["noise"] = "matched"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit(model, data, **{**few, **options})
@@ -267,8 +268,9 @@ NOISE = {
     "schedule class": (lambda: fit(noise=noise.Pooled), "got the class Pooled$"),
     "string": (
         lambda: fit(noise="normal"),
-        """noise must be "auto", a distribution or a schedule, got 'normal'$""",
+        """^noise must be "auto" .*, "matched" .*, a distribution, .*, got 'normal'$""",
     ),
+    "None": (lambda: fit(noise=None), """^noise must be "auto" .*, "matched" .*, got None$"""),
     "string in a schedule": (lambda: fit(noise=noise.Fresh("normal")), "sample.* got 'normal'$"),
     "a long list": (lambda: fit(noise=LONG), r"noise must have sample.* got \[1, 1, .*\.\.\.$"),
     "wrong groups": (

@@ -20,7 +20,7 @@ def _agg():
 
 
 def fit(model, data, **options):
-    return ncb.fit(model, data, **{**SHORT, **options})
+    return ncb.fit(model, data, **{"noise": "matched", **SHORT, **options})
 
 
 def angles(size, seed=1):

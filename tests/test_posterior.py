@@ -480,5 +480,15 @@ def test_fits_warn_of_noise_that_is_told_apart_perfectly(data, seed):
     )
 
 
+def test_automatic_noise_that_is_told_apart_is_not_advised_again(static):
+    tree = static.data.copy(deep=True)
+    tree["noise"]["auc"] = tree["noise"]["auc"] * 0 + 1
+    assert diagnostics.warning_lines(tree)[-1].endswith('e.g. noise="auto"')
+    tree.attrs["schedule"] = "Auto"
+    line = diagnostics.warning_lines(tree)[-1]
+    assert_advice(line, "noise and data are told apart perfectly", "pass noise of your own")
+    assert "auto" not in line
+
+
 def test_noise_like_the_data_is_no_reason_to_warn(static):
     assert not any("told apart" in line for line in static.warning_lines())

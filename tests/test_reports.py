@@ -22,7 +22,7 @@ def run(data=X, model=MODEL, **options):
     short = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "seed": 1, "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
-        return ncb.fit(model, data, **{**short, **options})
+        return ncb.fit(model, data, **{"noise": "matched", **short, **options})
 
 
 FITS = {

@@ -10,7 +10,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes import models, posterior, resources
 from ncbayes.base import Segment
-from ncbayes.resources import Size, affordable_processes, worthwhile_processes
+from ncbayes.resources import Size, affordable_processes, is_affordable, worthwhile_processes
 
 X = np.random.default_rng(0).normal(size=(20, 1))
 GB = 1_000_000_000
@@ -18,6 +18,7 @@ GB = 1_000_000_000
 
 def fit(model=None, data=X, **options):
     few = {"draws": 8, "tune": 2, "chains": 1, "cores": 1, "seed": 1, "progress": False}
+    few["noise"] = "matched"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit(model or models.Gaussian(1), data, **{**few, **options})
@@ -67,6 +68,25 @@ def test_no_more_processes_than_memory(each, together, available, cores, expecte
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(resources, "available_bytes", lambda: available * GB)
     assert affordable_processes(Needs(each, together), 10, 4, cores) == expected
+
+
+@pytest.mark.parametrize(
+    ("each", "together", "available", "cores", "expected"),
+    [
+        (4, 0, 5, None, True),
+        (4.1, 0, 5, None, False),
+        (3, 1, 5, None, True),
+        (4, 1, 5, None, False),
+        (4, 0, 10, 2, True),
+        (4, 0, 9.9, 2, False),
+        (1, 0, 5, 9, True),
+    ],
+)
+def test_choices_leave_a_fifth_of_the_memory(
+    each, together, available, cores, expected, monkeypatch
+):
+    monkeypatch.setattr(resources, "available_bytes", lambda: available * GB)
+    assert is_affordable(Needs(each, together), 10, 4, cores) is expected
 
 
 def test_no_more_processes_than_processors(monkeypatch):

@@ -337,7 +337,7 @@ def test_check_model_rejects_a_broken_sweep(fault, sentence, seed):
 def test_noise_of_a_broken_sweep_is_refused_before_it_is_used(seed):
     data = ncb.models.Ising(3).sample(2 * ISING, 500, np.random.default_rng(seed))
     options = {"seed": seed, "draws": 10, "tune": 50, "chains": 1, "progress": False}
-    problem = ncb.fit(BrokenSweep(""), data, **options).run.problem
+    problem = ncb.fit(BrokenSweep(""), data, noise="matched", **options).run.problem
     tempering = ncb.noise.Tempering(2 * ISING, 1.0, 0.0, 0.0, 1.0, 10)
     check_sweep(problem.against((ncb.noise.Annealed(BrokenSweep(""), tempering),)))
     broken = problem.against((ncb.noise.Annealed(BrokenSweep("flat"), tempering),))

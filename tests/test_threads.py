@@ -121,7 +121,7 @@ def test_fits_in_several_threads_at_once_give_the_same_draws():
 
     def fit(k):
         found[k] = ncb.fit(ncb.models.Gaussian(1), data, draws=50 * (k + 1), tune=10, chains=1,
-                           cores=1, seed=1, progress=False)  # fmt: skip
+                           cores=1, noise="matched", seed=1, progress=False)  # fmt: skip
 
     threads = [threading.Thread(target=fit, args=(k,)) for k in range(3)]
     for thread in threads:

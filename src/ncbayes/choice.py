@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -10,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ncbayes.adaptation import SETTLED, Trial, kept_with, tempered, trial
-from ncbayes.base import InputError, Noise, NoiseState
+from ncbayes.base import FloatArray, InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, Family, families
@@ -40,9 +41,13 @@ def choose(
     noise_ratio: float | None,
     sweeps: int,
     report: Callable[[], object] = lambda: None,
+    most: float = math.inf,
 ) -> Choice:
-    """The best of the candidates, and the noise ratio if there is none yet."""
-    given, trials = noise_ratio or 1.0, _Trials(problem, settings, report)
+    """The best of the candidates, and the noise ratio if there is none yet.
+
+    ``most`` is the largest noise ratio that memory holds.
+    """
+    given, trials = noise_ratio or 1.0, _Trials(problem, settings, noise_ratio is None, report)
     trials.run("matched", problem.source.noises)
     for name, fitted in families(problem.model.space).items():
         with suppress(InputError):  # no density at some of the data, say
@@ -62,11 +67,16 @@ def choose(
     if noise_ratio is None:
         sets = problem.source.sets(noises, [trials.rng()] * len(noises))
         target = problem.target(NoiseState(sets, 0))
-        ratio, reason = _ratio(problem, target, done.by_ratio, settings, sweeps)
+        ratio, reason = _ratio(problem, target, done.by_ratio, settings, sweeps, most)
         share = done.by_ratio.get(ratio, share)
-    sizes = tuple(max(1, round(ratio * len(data))) for data in problem.data)
+    sizes = noise_points(problem.data, ratio)
     paragraph = _paragraph(described(name, noises), kept, ratio, reason, share)
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
+
+
+def noise_points(data: Sequence[FloatArray], ratio: float) -> tuple[int, ...]:
+    """How many noise points each group gets."""
+    return tuple(max(1, round(ratio * len(points))) for points in data)
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,11 @@ class _Tried:
 class _Trials:
     """Candidates tried one after the other, each from where the best so far ended."""
 
-    def __init__(self, problem: Problem, settings: Auto, report: Callable[[], object]) -> None:
+    def __init__(
+        self, problem: Problem, settings: Auto, open_ratio: bool, report: Callable[[], object]
+    ) -> None:
         self._problem, self._settings, self._report = problem, settings, report
+        self._ratios = ratios(settings) if open_ratio else []
         self._count = 0
         self.done: dict[str, _Tried] = {}
 
@@ -109,8 +122,7 @@ class _Trials:
         draw, batch = best.draw if best else None, self._settings.batch
         new = trial(self._problem, noises, draw, batch, self.rng(), self._report)
         if name not in self.done or np.mean(new.kept) > self.kept[name]:
-            ratios = _ratios(self._settings)
-            by_ratio = {ratio: float(np.mean(kept_with(new, ratio))) for ratio in ratios}
+            by_ratio = {ratio: float(np.mean(kept_with(new, ratio))) for ratio in self._ratios}
             # The contrasts are large, and there are many candidates.
             self.done[name] = _Tried(noises, replace(new, contrasts=()), by_ratio)
 
@@ -159,15 +171,17 @@ def _ratio(
     by_ratio: Mapping[float, float],
     settings: Auto,
     sweeps: int,
+    most: float,
 ) -> tuple[float, str]:
-    """The smallest noise ratio that keeps enough, or the largest that there is time for; why."""
+    """The smallest noise ratio that keeps enough, or the largest with time and memory; why."""
     rows = sum(len(data) for data in problem.data)
     now = rows + sum(problem.source.sizes)
-    ratios = _ratios(settings)
-    chosen = ratios[0]
-    for ratio in ratios:
+    first = chosen = ratios(settings)[0]
+    for ratio in ratios(settings):
+        if ratio > max(first, most):
+            return chosen, "memory holds no more"
         if sweeps * sweep_seconds(target, rows * (1 + ratio) / now) > settings.seconds:
-            if ratio == ratios[0]:
+            if ratio == first:
                 return ratio, f"a chain takes longer than {settings.seconds:g} seconds as it is"
             return chosen, f"more would take a chain longer than {settings.seconds:g} seconds"
         chosen = ratio
@@ -176,7 +190,7 @@ def _ratio(
     return chosen, "the largest allowed"
 
 
-def _ratios(settings: Auto) -> list[float]:
+def ratios(settings: Auto) -> list[float]:
     """Noise ratios to choose from."""
     return [*(ratio for ratio in RATIOS if ratio < settings.most_ratio), float(settings.most_ratio)]
 
@@ -203,5 +217,5 @@ def described(name: str, noises: tuple[Noise, ...]) -> str:
         least = min(alphas, default=asked)
         lowered = f", lowered to {least:.2g} by the guard" if least < asked else ""
         return f"the fitted model, tempered by alpha = {asked:g}{lowered}"
-    words = {"matched": "the default, matched to the data", "uniform": "uniform"}
+    words = {"matched": "matched to the data", "uniform": "uniform"}
     return words.get(name, f"{name} fitted to the data")

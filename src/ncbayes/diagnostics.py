@@ -287,8 +287,10 @@ def _separation(tree: xr.DataTree) -> list[str]:
         return []
     worst = auc.where(auc == auc.max(), drop=True)
     of_group = f" in group {worst['group'].values[0]}" if auc.sizes["group"] > 1 else ""
+    closer = 'choose noise closer to the data, e.g. noise="auto"'
+    if tree.attrs["schedule"] == "Auto":
+        closer = "no noise that was tried comes closer: look at the data, or pass noise of your own"
     return [
         f"noise and data are told apart perfectly{of_group} (AUC {float(auc.max()):.4f}): "
-        "little is learned and log_z rests on its prior; choose noise closer to the data, "
-        'e.g. noise="auto"'
+        f"little is learned and log_z rests on its prior; {closer}"
     ]

@@ -24,6 +24,7 @@ from ncbayes.base import (
     shown,
 )
 from ncbayes.checkpoints import RunFolder
+from ncbayes.choice import noise_points
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names
 from ncbayes.engines import Gibbs
@@ -35,7 +36,7 @@ from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
-from ncbayes.resources import Size, affordable_processes
+from ncbayes.resources import Size, affordable_processes, is_affordable
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -46,7 +47,7 @@ def fit(
     model: Model,
     data: Any,
     *,
-    noise: Noise | Mapping[str, Noise] | Schedule | Adaptive | Auto | str | None = None,
+    noise: Noise | Mapping[str, Noise] | Schedule | Adaptive | Auto | str = "auto",
     prior: Prior | Mapping[str, Prior] | None = None,
     noise_ratio: float | None = None,
     engine: str | Engine = "auto",
@@ -68,17 +69,18 @@ def fit(
         Points as rows: an array, list, pandas or polars frame; or a mapping from group labels to
         such, for one fit of several groups.
     noise
-        A distribution, a mapping from group labels to distributions, or a schedule
-        (``noise.Fixed``, ``Fresh``, ``Pooled``). None: fixed noise matched to the data.
-        ``noise.Adaptive()`` moves toward the fitted model before the chains start; "auto" (or
-        ``noise.Auto()``) tries several and takes the best, with the noise ratio if none is given.
+        "auto" (or ``noise.Auto()``) tries several kinds in short trials and takes the best, with
+        the noise ratio if none is given; "matched" is fixed noise matched to the data. Else a
+        distribution, a mapping from group labels to distributions, a schedule (``noise.Fixed``,
+        ``Fresh``, ``Pooled``), or ``noise.Adaptive()``, which moves toward the fitted model before
+        the chains start.
     prior
         A prior of theta, or a mapping from blocks of statistics (the keys of ``model.groups``, and
         "normalizer") to priors. What is left out gets a weak prior on the data's own scale,
         ``theta ~ N(0, 100 Cov(statistics)^-1)``, and the normalizer N(0, 1000).
     noise_ratio
-        Noise points for each data point; more noise, narrower posteriors, slower sweeps. None: 1,
-        or what ``noise="auto"`` chooses.
+        Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
+        what ``noise="auto"`` chooses, and 1 with any other noise.
     engine
         "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``.
     draws, tune, chains
@@ -152,7 +154,8 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
     """The run with its noise made."""
     sweeps = (run.tune, run.settings["draws"])
     began = time.monotonic()
-    made = prepare(run.problem, making, noise_ratio, sweeps, run.folder, run.progress)
+    allowed = partial(_is_affordable, run)
+    made = prepare(run.problem, making, noise_ratio, sweeps, allowed, run.folder, run.progress)
     problem = made.problem
     if run.folder is not None:
         _claim_noise(run.folder, problem)
@@ -173,6 +176,13 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
         candidates=made.candidates,
         seconds=time.monotonic() - began,
     )
+
+
+def _is_affordable(run: Run, noise_ratio: float) -> bool:
+    """Whether memory holds the run with this noise ratio."""
+    data = run.problem.data
+    size = _size(run.problem.model, data, noise_points(data, noise_ratio))
+    return is_affordable(size, run.settings["draws"], run.chain_count, run.cores)
 
 
 def _claim_noise(folder: RunFolder, problem: Problem) -> None:

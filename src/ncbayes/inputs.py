@@ -38,6 +38,8 @@ FORBIDDEN = "./"
 LOG_Z = "log_z"
 # Draws that show an error of about a tenth in a density, and take milliseconds.
 CHECKED_DRAWS = 16_000
+# Words for noise.
+WORDS = ("auto", "matched")
 
 
 def checked_count(name: str, value: object, least: int) -> int:
@@ -158,13 +160,17 @@ def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int
 def checked_schedule(noise: Any) -> tuple[Schedule, Adaptive | Auto | None]:
     """The noise schedule, and what makes its noise before the chains start, if anything does.
 
-    A distribution, a mapping or None is ``Fixed``; so is adapted and chosen noise, once made.
+    A distribution, a mapping or "matched" is ``Fixed``; so is adapted and chosen noise, once made.
     """
-    if isinstance(noise, str):
-        if noise != "auto":
+    if noise is None or isinstance(noise, str):
+        if noise not in WORDS:
             raise InputError(
-                f'noise must be "auto", a distribution or a schedule, got {shown(noise)}'
+                'noise must be "auto" (chosen in short trials), "matched" (to the data), a '
+                f"distribution, a mapping from groups to distributions or a schedule, got "
+                f"{shown(noise)}"
             )
+        if noise == "matched":
+            return Fixed(), None
         noise = Auto()
     if isinstance(noise, Adaptive):
         return Fixed(noise.noise), noise
@@ -195,6 +201,12 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
     for each in by_label.values():
         named = isinstance(each, str) and each == "auto"
         nested = isinstance(each, Adaptive | Auto | Schedule) and not isinstance(each, type)
+        if isinstance(each, str) and each == "matched":
+            raise InputError(
+                'the word "matched" stands alone, as in fit(..., noise="matched"); for matched '
+                "noise in a schedule leave it out, as in ncbayes.noise.Pooled(), and in a mapping "
+                "pass ncbayes.noise.matched(space, data)"
+            )
         if named or nested:
             raise InputError(
                 "schedules, adaptive and automatic noise can't stand inside each other, got "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ncbayes.adaptation import adapt
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.chains import before_chains
 from ncbayes.checkpoints import RunFolder
-from ncbayes.choice import choose
+from ncbayes.choice import choose, ratios
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.consistency import complaint
@@ -22,6 +24,8 @@ from ncbayes.threads import single_threaded
 # Draws of the check, and the key of its random numbers, beyond those of any update.
 CHECKED_DRAWS = 16_000
 SWEEP_CHECK = 1_000_000
+# The file of a checkpoint that tells which noise ratio the memory allowed.
+MEMORY = "memory.npz"
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,15 @@ def prepare(
     noise: Adaptive | Auto,
     noise_ratio: float | None,
     sweeps: tuple[int, int],
+    is_affordable: Callable[[float], bool],
     folder: RunFolder | None,
     progress: Progress,
 ) -> Prepared:
-    """Adapt or choose the noise; ``sweeps`` are the run's tune and draws."""
+    """Adapt or choose the noise.
+
+    ``sweeps`` are the run's tune and draws, ``is_affordable`` tells whether memory holds the run
+    with some noise ratio.
+    """
     if isinstance(noise, Adaptive):
         updates = noise.update_count(sweeps[0])
         with before_chains((updates + 1) * noise.batch, progress) as report:
@@ -53,10 +62,27 @@ def prepare(
         return Prepared(made, noise_ratio or 1.0, done.record)
     trials = noise.trial_count(problem.model.space)
     with before_chains(trials * noise.batch, progress) as report:
-        chosen = choose(problem, noise, noise_ratio, sum(sweeps), report)
+        most = _most_affordable(noise, is_affordable, folder) if noise_ratio is None else np.inf
+        chosen = choose(problem, noise, noise_ratio, sum(sweeps), report, most)
     check_sweep(chosen.problem)
     settings = {"noise_choice": chosen.paragraph}
     return Prepared(chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings)
+
+
+def _most_affordable(
+    settings: Auto, is_affordable: Callable[[float], bool], folder: RunFolder | None
+) -> float:
+    """The largest noise ratio that memory holds, or held when the checkpoint was begun.
+
+    A run that is resumed while there is less memory must not choose other noise.
+    """
+    stored = None if folder is None else folder.kept(MEMORY)
+    if stored is not None:
+        return float(stored["noise_ratio"])
+    most = max(filter(is_affordable, ratios(settings)), default=0.0)
+    if folder is not None:
+        folder.keep(MEMORY, {"noise_ratio": np.array(most)})
+    return most
 
 
 def check_sweep(problem: Problem) -> None:

@@ -16,6 +16,8 @@ GIGABYTE = 1e9
 WORTH_PROCESSES_SECONDS = 4.0
 # A Polya-Gamma draw and the elementwise work for one pooled point (benchmarks/engine.py).
 SECONDS_A_POINT = 2.0e-7
+# What a choice that nobody asked for may take of the memory, which changes while we look.
+SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def affordable_processes(size: Size, draws: int, chains: int, cores: int | None)
     each, together = size.needed_bytes(draws, chains)
     available = available_bytes()
     wanted = min(chains, cores or os.cpu_count() or 1)
-    fits = int((available - together) // max(each, 1.0))
+    fits = _fitting(size, draws, chains, available)
     if fits >= wanted or (fits >= 1 and cores is None):
         return min(fits, wanted)
     need = (each * (1 if cores is None else wanted) + together) / GIGABYTE
@@ -58,6 +60,18 @@ def affordable_processes(size: Size, draws: int, chains: int, cores: int | None)
         "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
         "structured design"
     )
+
+
+def is_affordable(size: Size, draws: int, chains: int, cores: int | None) -> bool:
+    """Whether ``affordable_processes`` finds enough in a part of the memory."""
+    wanted = 1 if cores is None else min(chains, cores)
+    return _fitting(size, draws, chains, SHARE * available_bytes()) >= wanted
+
+
+def _fitting(size: Size, draws: int, chains: int, available: float) -> int:
+    """How many processes so many bytes hold."""
+    each, together = size.needed_bytes(draws, chains)
+    return int((available - together) // max(each, 1.0))
 
 
 def worthwhile_processes(

@@ -112,7 +112,15 @@ def test_an_approximation_is_made_once_for_a_target(monkeypatch, seed):
     monkeypatch.setattr(gibbs, "laplace", lambda posterior: made.append(1) or laplace(posterior))
     model = ncb.models.VonMises()
     data = model.sample(np.array([1.0, 0.5]), 60, np.random.default_rng(seed))
-    options = {"draws": 100, "tune": 10, "chains": 2, "cores": 1, "seed": 1, "progress": False}
+    options = {
+        "noise": "matched",
+        "draws": 100,
+        "tune": 10,
+        "chains": 2,
+        "cores": 1,
+        "seed": 1,
+        "progress": False,
+    }
     with pytest.warns(ncb.FitWarning):
         fixed = ncb.fit(model, data, **{**options, "draws": 20})
     assert len(made) == 2  # once a chain

@@ -216,7 +216,9 @@ def test_a_theta_that_does_not_fit_is_refused(call):
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 def test_a_fit_finds_the_couplings(seed):
     data = exact_draws(Ising(4), THETA_4, 1500, np.random.default_rng(seed))
-    posterior = ncb.fit(Ising(4), data, seed=seed, draws=200, tune=200, chains=2, progress=False)
+    posterior = ncb.fit(
+        Ising(4), data, noise="matched", seed=seed, draws=200, tune=200, chains=2, progress=False
+    )
     theta = posterior.theta.values.reshape(400, 10)
     z = (theta.mean(axis=0) - THETA_4) / theta.std(axis=0)
     assert np.abs(z).max() < 5

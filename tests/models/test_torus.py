@@ -370,7 +370,14 @@ def test_a_theta_that_does_not_fit_is_refused(call):
 def test_a_fit_finds_the_couplings(seed):
     data = exact_draws(TorusGraph(3), THETA_3, 800, np.random.default_rng(seed))
     posterior = ncb.fit(
-        TorusGraph(3), data, seed=seed, draws=200, tune=200, chains=2, progress=False
+        TorusGraph(3),
+        data,
+        noise="matched",
+        seed=seed,
+        draws=200,
+        tune=200,
+        chains=2,
+        progress=False,
     )
     theta = posterior.theta.values.reshape(400, 18)
     z = (theta.mean(axis=0) - THETA_3) / theta.std(axis=0)

@@ -22,7 +22,7 @@ RICH = ("margins", "gaussian mixture", "tree")
 
 @dataclass(frozen=True)
 class Auto:
-    """Noise chosen for you; ``fit(..., noise="auto")`` is ``fit(..., noise=Auto())``.
+    """Noise chosen for you: the default of ``fit``, where ``noise="auto"`` is ``noise=Auto()``.
 
     Each candidate is tried out for a batch of sweeps and scored by the share of the exact
     likelihood's information that the contrast with it keeps: noise matched to the data, fitted
@@ -35,7 +35,7 @@ class Auto:
         Where ``noise_ratio`` is not given: noise points are added until intervals are
         at most this much wider than with the exact likelihood, in the mean over statistics...
     seconds
-        ...and at most while a chain is predicted to take less than this.
+        ...and at most while a chain is predicted to take less than this, and memory holds it.
     alphas
         How far toward the fitted model the tempered candidates go.
     most_ratio

@@ -316,7 +316,7 @@ class Mixture:
 
 @singledispatch
 def matched(space: Space, data: FloatArray) -> Noise:
-    """The default noise of a space, its moments matched to the data (n, dimension).
+    """The plain noise of a space, its moments matched to the data (n, dimension).
 
     Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; any
     other space of finite volume, such as a Box: Uniform.
