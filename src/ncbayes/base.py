@@ -217,7 +217,11 @@ class Draw:
 
 @runtime_checkable
 class Design(Protocol):
-    """A matrix (N, p) known by what it does; a structured one never has to be formed."""
+    """A matrix (N, p) known by what it does; a structured one never has to be formed.
+
+    An optional power, ``rows(start, stop)``, returns these columns as rows, (stop - start, N) in C
+    order; without it sweeps by run take them from ``dense()``.
+    """
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -239,10 +243,6 @@ class Design(Protocol):
 
     def dense(self) -> FloatArray:
         """The matrix itself, (N, p)."""
-        ...
-
-    def rows(self, start: int, stop: int) -> FloatArray:
-        """These columns of the matrix as rows, (stop - start, N) in C order."""
         ...
 
 

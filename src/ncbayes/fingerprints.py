@@ -13,6 +13,9 @@ from ncbayes.base import FloatArray, NoiseState, Segment
 from ncbayes.contrast import Target
 from ncbayes.problem import Problem
 
+# Statistics that are hashed; more would take longer to make than the first sweeps.
+MOST_ENTRIES = 4_000_000
+
 
 def identity(
     problem: Problem, noise: NoiseState, target: Target, plan: Sequence[Segment]
@@ -27,7 +30,7 @@ def identity(
         "groups of data": digest(list(problem.labels), problem.data, as_is),
         "statistics of the model": digest(
             names,
-            [problem.model.statistics(x[problem.model.space.contains(x)]) for x in points]
+            [_some_statistics(problem, x) for x in points]
             + [each.offset for each in target.contrasts],
             by_column,
         ),
@@ -36,6 +39,13 @@ def identity(
         "settings of the engine": described(problem.engine),
         "versions": {name: version(name) for name in ("ncbayes", "numpy", "polyagamma")},
     }
+
+
+def _some_statistics(problem: Problem, points: FloatArray) -> FloatArray:
+    """The statistics at the points, or at as many of them as a large model has time for."""
+    inside = points[problem.model.space.contains(points)]
+    columns = sum(map(len, problem.model.groups.values()))
+    return problem.model.statistics(inside[: max(1, MOST_ENTRIES // columns)])
 
 
 def noise_digest(noise: NoiseState) -> str:

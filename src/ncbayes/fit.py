@@ -33,6 +33,7 @@ from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
+from ncbayes.priors import Horseshoe
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
@@ -77,7 +78,8 @@ def fit(
     prior
         A prior of theta, or a mapping from blocks of statistics (the keys of ``model.groups``, and
         "normalizer") to priors. What is left out gets a weak prior on the data's own scale,
-        ``theta ~ N(0, 100 Cov(statistics)^-1)``, and the normalizer N(0, 1000).
+        ``theta ~ N(0, 100 Cov(statistics)^-1)``, or, in a model whose statistics come in runs
+        (``TorusGraph``), ``priors.Horseshoe()``; and the normalizer N(0, 1000).
     noise_ratio
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
         what ``noise="auto"`` chooses, and 1 with any other noise.
@@ -210,7 +212,10 @@ def _problem(
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
     raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
-    full = blocks(prior, model.groups, partial(default_prior, raw), model)
+    # Statistics that come in runs, such as those of edges, are many, and most runs do not matter.
+    sparse = hasattr(model, "clusters")
+    default = (lambda start, stop: Horseshoe()) if sparse else partial(default_prior, raw)
+    full = blocks(prior, model.groups, default, model)
     full.check(len(raw))
     # A structured design is used as it is; its statistics are products of cosines and the like.
     center = None if hasattr(model, "design") else data_mean(raw)

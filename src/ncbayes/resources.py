@@ -16,6 +16,10 @@ GIGABYTE = 1e9
 WORTH_PROCESSES_SECONDS = 4.0
 # A Polya-Gamma draw and the elementwise work for one pooled point (benchmarks/engine.py).
 SECONDS_A_POINT = 2.0e-7
+# Sweeps by run keep a design of up to so many bytes (engines/shrinking.py), and take this long for
+# an entry of it; twice as long if it is not kept.
+KEPT = 2.0**27
+SECONDS_AN_ENTRY = 1.0e-9
 # What a choice that nobody asked for may take of the memory, which changes while we look.
 SHARE = 0.8
 
@@ -34,9 +38,9 @@ class Size:
         p, points = self.statistics + 1, sum(self.rows)
         # Points in four places; offset, labels, weights, log odds and what is made on the way.
         pooled = 8.0 * points * (4 * self.dimension + 12)
-        # Design, its weighted copy, and what the checks before the chains make of it; a structured
-        # design keeps none of them.
-        matrix = 0.0 if self.structured else 8.0 * p * 5 * points
+        # Design, its weighted copy, and what the checks before the chains make of it; of a
+        # structured design no more than what sweeps by run keep.
+        matrix = min(8.0 * p * points, KEPT) if self.structured else 8.0 * p * 5 * points
         # Precision and factor by group; conjugate gradients and Woodbury have neither.
         square = 8.0 * min(p, max(self.rows)) ** 2 * (1 + len(self.rows))
         kept = 8.0 * draws * len(self.rows) * p
@@ -91,6 +95,10 @@ def sweep_seconds(target: Target, more: float = 1.0) -> float:
     flops = more * float(sum(design.matvec_flops for design in designs))
     method = gaussian.choose_method(shapes, flops, False, True)
     points = sum(rows for rows, _ in shapes)
+    if getattr(target.prior, "shrinking", ()):
+        entries = sum(rows * columns for rows, columns in shapes)
+        each = SECONDS_AN_ENTRY * (1 if 8 * entries <= KEPT else 2)
+        return each * entries + SECONDS_A_POINT * points
     return gaussian.predicted_seconds(method, shapes, flops) + SECONDS_A_POINT * points
 
 

@@ -22,6 +22,7 @@ from ncbayes.contrast import Contrast, Target
 from ncbayes.engines.leap import LARGEST_STEP, Laplace, LogPosterior, leap
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg.designs import Dense
+from ncbayes.linalg.designs import rows as rows_of
 
 # Entries of a design whose columns are kept as rows, 128 MB; of larger ones they are made anew
 # for every sweep, in blocks of 2 MB, which stay in cache.
@@ -138,7 +139,7 @@ def _sweep_runs(
         start = int(clusters.starts[first])
         stop = int(clusters.starts[last - 1] + clusters.sizes[last - 1])
         sweep(
-            kept[start:stop] if kept is not None else design.rows(start, stop),
+            kept[start:stop] if kept is not None else rows_of(design, start, stop),
             clusters.starts[first:last] - start,
             clusters.sizes[first:last],
             *points,
@@ -260,7 +261,7 @@ def _picked(design: Design, kept: FloatArray | None, columns: NDArray[np.intp]) 
     out = np.empty((len(columns), design.shape[0]))
     breaks = np.flatnonzero(np.diff(columns) > 1) + 1
     for part in np.split(np.arange(len(columns)), breaks):
-        out[part] = design.rows(int(columns[part[0]]), int(columns[part[-1]]) + 1)
+        out[part] = rows_of(design, int(columns[part[0]]), int(columns[part[-1]]) + 1)
     return out
 
 
@@ -358,7 +359,7 @@ def _layout(target: Target, scales: State) -> Layout | None:
 
 def _kept(design: Design) -> FloatArray | None:
     points, columns = design.shape
-    return design.rows(0, columns) if points * columns <= KEPT_ENTRIES else None
+    return rows_of(design, 0, columns) if points * columns <= KEPT_ENTRIES else None
 
 
 def _blocks(clusters: Clusters, points: int) -> list[tuple[int, int]]:

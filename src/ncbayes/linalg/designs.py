@@ -84,10 +84,18 @@ class Bordered:
 
     def rows(self, start: int, stop: int) -> FloatArray:
         points, columns = self.inner.shape
-        if stop <= columns:
-            return self.inner.rows(start, stop)
-        ones = np.ones((1, points))
-        return np.concatenate([self.inner.rows(start, columns), ones]) if start < columns else ones
+        ones = np.ones((max(stop - max(columns, start), 0), points))
+        if start >= columns:
+            return ones
+        own = rows(self.inner, start, min(stop, columns))
+        return np.concatenate([own, ones]) if len(ones) else own
+
+
+def rows(design: Design, start: int, stop: int) -> FloatArray:
+    """Columns ``start`` to ``stop`` as rows, (stop - start, N) in C order."""
+    if hasattr(design, "rows"):
+        return np.asarray(design.rows(start, stop))
+    return np.ascontiguousarray(design.dense()[:, start:stop].T)
 
 
 def with_intercept(design: Design) -> Design:
