@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import i0e, logsumexp
 
 from ncbayes.base import FloatArray, InputError, shown
@@ -23,7 +24,7 @@ from ncbayes.models.nodes import (
     positions,
     short_repr,
 )
-from ncbayes.models.torus_design import Layout, TorusDesign
+from ncbayes.models.torus_design import KINDS, Layout, TorusDesign
 from ncbayes.spaces import TWO_PI, Torus, wrapped
 
 # From a uniform start, the energy of a 12-node chain with couplings of 2, or of 12 nodes all
@@ -105,6 +106,13 @@ class TorusGraph:
     def pairs(self) -> Pairs:
         """The numbers j < k of the nodes of each edge, as two arrays."""
         return positions(self.edges, self.nodes)
+
+    @property
+    def edge_columns(self) -> Mapping[str, NDArray[np.intp]]:
+        """The columns of the statistics of the edges, by kind: one an edge."""
+        kinds = self._layout.kinds
+        first = self._layout.border + len(kinds) * np.arange(len(self.edges))
+        return {KINDS[kind]: first + position for position, kind in enumerate(kinds)}
 
     @cached_property
     def _layout(self) -> Layout:
