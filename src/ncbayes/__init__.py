@@ -20,10 +20,12 @@ __all__ = [
     "asymptotics",
     "engines",
     "fit",
+    "graphs",
     "load",
     "models",
     "noise",
     "plots",
+    "predictive",
     "priors",
     "spaces",
     "testing",
@@ -31,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``asymptotics``, ``plots`` and ``testing`` are imported on first use: few fits need them."""
-    if name in {"asymptotics", "plots", "testing"}:
+    """What reads and checks results is imported on first use: few fits need it."""
+    if name in {"asymptotics", "graphs", "plots", "predictive", "testing"}:
         return importlib.import_module(f"ncbayes.{name}")
     raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")
