@@ -416,6 +416,7 @@ def test_a_graph_that_cannot_be_is_refused_before_the_fit(member, value, message
 
 
 POSTERIOR = random(TORUS, 1)
+TWO = random(TORUS, 1, groups=("rest", "task"))
 NO_GRAPH = by_hand(ncb.models.VonMises(), np.zeros((1, 4, 1, 2)))
 ROTATIONAL = random(TorusGraph(NODES, reflectional=False), 1)
 
@@ -439,7 +440,8 @@ ROTATIONAL = random(TorusGraph(NODES, reflectional=False), 1)
             lambda: graphs.contrast(ROTATIONAL, random(TorusGraph(NODES), 1)),
             r"the same graph, their edge statistics differ: \['cos_minus', 'sin_minus'\] and",
         ),
-        (lambda: graphs.contrast(POSTERIOR), r"needs two posteriors, or one posterior and groups"),
+        (lambda: graphs.contrast(POSTERIOR), r"needs two posteriors of one group each, or groups="),
+        (lambda: graphs.contrast(POSTERIOR, TWO), r"has \['all'\], the second \['rest', 'task'\]"),
         (lambda: graphs.contrast(POSTERIOR, groups="ab"), "groups must be the labels of two"),
         (lambda: graphs.contrast(POSTERIOR, groups=("a",)), "groups must be the labels of two"),
         (lambda: graphs.contrast(POSTERIOR, groups=("all", "b")), r"groups \['all'\].* is 'b'"),

@@ -228,15 +228,17 @@ def contrast(
     """
     _check_posterior("graphs.contrast", first)
     joint = second is None or second is first
-    if joint and groups is None:
+    other = first if second is None else second
+    _check_posterior("graphs.contrast", other)
+    known = [each.theta["group"].to_numpy().tolist() for each in (first, other)]
+    if groups is None and (joint or max(map(len, known)) > 1):
         raise InputError(
-            "graphs.contrast needs two posteriors, or one posterior and groups=(a, b), the labels "
-            "of two of its groups"
+            "graphs.contrast needs two posteriors of one group each, or groups=(a, b), the labels "
+            "of two groups of one posterior, or of one group of each of two; the first has "
+            f"{shown(known[0])}, the second {shown(known[1])}"
         )
     labels = (None, None) if groups is None else _two_labels(groups)
-    one, other = first, first if second is None else second
-    _check_posterior("graphs.contrast", other)
-    before, after = couplings(one.data, labels[0]), couplings(other.data, labels[1])
+    before, after = couplings(first.data, labels[0]), couplings(other.data, labels[1])
     check_same_graph(before.graph, after.graph)
     if not joint:
         before, after = paired(before, after)
