@@ -21,10 +21,12 @@ __all__ = [
     "datasets",
     "engines",
     "fit",
+    "graphs",
     "load",
     "models",
     "noise",
     "plots",
+    "predictive",
     "priors",
     "spaces",
     "testing",
@@ -33,6 +35,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """These namespaces are imported on first use: few fits need them."""
-    if name in {"asymptotics", "datasets", "plots", "testing"}:
+    if name in {"asymptotics", "datasets", "graphs", "plots", "predictive", "testing"}:
         return importlib.import_module(f"ncbayes.{name}")
     raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")

@@ -97,10 +97,12 @@ class Model(Protocol):
 
     Optional powers, asked for by name when an engine or a read-out needs them:
     ``design(x)`` (a structured operator cheaper than the dense matrix),
-    ``sample(theta, size, rng)``, ``log_partition(theta)``, and ``sweep(theta, x, rng)`` (one
+    ``sample(theta, size, rng)``, ``log_partition(theta)``, ``sweep(theta, x, rng)`` (one
     Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
-    invariant; annealed noise needs it), and ``clusters`` (for each statistic the number of the
-    run of statistics that it belongs to, such as those of an edge; grouped priors need it).
+    invariant; annealed noise needs it), ``clusters`` (for each statistic the number of the run of
+    statistics that it belongs to, such as those of an edge; grouped priors need it), and of
+    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind of
+    edge statistic -> its columns, one an edge).
     """
 
     @property

@@ -23,6 +23,7 @@ from ncbayes.base import (
     shown,
 )
 from ncbayes.contrast import model_name, statistic_names
+from ncbayes.couplings import graph_of
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.consistency import complaint
@@ -74,6 +75,7 @@ def checked_model(model: Any) -> Model:
             f"statistics, such as {{'linear': ['x1', 'x2']}}, got {shown(model.groups)}"
         )
     _check_names(model)
+    graph_of(model)
     checked: Model = model
     return checked
 

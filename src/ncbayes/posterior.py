@@ -8,19 +8,17 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
-from ncbayes.base import FloatArray, InputError, Noise, NoiseSet, NoiseState, Segment, shown
+from ncbayes.assembly import assembled
+from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
-from ncbayes.contrast import has_mass, statistic_names
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, noise_report
@@ -74,7 +72,8 @@ class Posterior:
     ``data`` is an ``xarray.DataTree`` in ArviZ's schema, to hand to ArviZ as it is: groups
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
-    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried).
+    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
+    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge).
     """
 
     data: xr.DataTree
@@ -224,185 +223,14 @@ def finish(run: Run) -> Posterior:
     if kept == 0:
         where = " (the checkpoint holds what was done)" if run.folder else ""
         raise KeyboardInterrupt(f"interrupted before the first kept draw{where}")
-    posterior = Posterior(_tree(run, chains, kept), run)
-    for line in posterior.warning_lines():
-        warnings.warn(line, diagnostics.FitWarning, stacklevel=3)
-    return posterior
-
-
-def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
-    import xarray as xr
-
-    stacked = {
-        name: np.stack([chain.draws[name][:kept] for chain in chains]) for name in chains[0].draws
-    }
-    states = _noise_states(run, stacked["stats/noise_set"], chains)
-    groups = {
-        "posterior": _posterior(run.problem, stacked),
-        "sample_stats": _sample_stats(stacked),
-        "observed_data": _observed(run.problem),
-        "noise": _noise(run.problem, states, stacked),
-    }
-    if run.adaptation:
-        updates = len(run.adaptation["made"])
-        groups["adaptation"] = xr.Dataset(
-            {name: (("update", "group"), values) for name, values in run.adaptation.items()},
-            coords={"update": np.arange(1, updates + 1), "group": list(run.problem.labels)},
-        )
-    if run.candidates:
-        groups["candidates"] = xr.Dataset(
-            {"kept": ("candidate", list(run.candidates.values()))},
-            coords={"candidate": list(run.candidates)},
-        )
-    # An interrupted fit may have kept chain 1 and not chain 0.
-    indices = [chain.index for chain in chains]
-    for name in ("posterior", "sample_stats"):
-        groups[name] = groups[name].assign_coords(chain=indices)
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs = _attributes(run, chains, kept)
-    for child in tree.children.values():
-        child.attrs = {key: tree.attrs[key] for key in _ARVIZ_ATTRIBUTES}
-    return tree
-
-
-_ARVIZ_ATTRIBUTES = ("created_at", "inference_library", "inference_library_version")
-
-
-def _attributes(run: Run, chains: list[Chain], kept: int) -> dict[str, Any]:
-    from ncbayes import __version__
-
     asked = sum(segment.draws for segment in run.plan)
-    return {
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "inference_library": "ncbayes",
-        "inference_library_version": __version__,
-        "ncbayes_version": __version__,
+    facts = {
         "complete": int(len(chains) == run.chain_count and kept == asked),
         "wall_seconds": run.seconds,
         **run.settings,
         "draws": asked,
     }
-
-
-def _sampled(stacked: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, tuple[Any, Any]]:
-    found = {}
-    for key, values in stacked.items():
-        if key.startswith(prefix):
-            name = key.removeprefix(prefix)
-            dims = [f"{name}_dim_{k}" for k in range(values.ndim - 2)]
-            found[name] = (("chain", "draw", *dims), values)
-    return found
-
-
-def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
-    import xarray as xr
-
-    coef = stacked["coef"]
-    return xr.Dataset(
-        {
-            "theta": (("chain", "draw", "group", "statistic"), coef[..., :-1]),
-            "log_z": (("chain", "draw", "group"), problem.log_z(coef)),
-            **_sampled(stacked, "scales/"),
-        },
-        coords={
-            "chain": np.arange(coef.shape[0]),
-            "draw": np.arange(coef.shape[1]),
-            "group": list(problem.labels),
-            "statistic": statistic_names(problem.model),
-            "block": ("statistic", _block_names(problem)),
-        },
-    )
-
-
-def _block_names(problem: Problem) -> list[str]:
-    return [block for block, names in problem.model.groups.items() for _ in names]
-
-
-def _sample_stats(stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
-    import xarray as xr
-
-    chains, draws = stacked["coef"].shape[:2]
-    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    return xr.Dataset(_sampled(stacked, "stats/"), coords=coords)
-
-
-def _observed(problem: Problem) -> xr.Dataset:
-    import xarray as xr
-
-    return xr.Dataset(
-        {"points": (("row", "axis"), np.concatenate(problem.data))},
-        coords={"group": ("row", np.repeat(problem.labels, [len(each) for each in problem.data]))},
-    )
-
-
-def _noise_states(run: Run, sets: NDArray[Any], chains: list[Chain]) -> dict[int, NoiseState]:
-    """The noise behind the draws, by set; where every sweep had its own, that of the last sweep."""
-    last = chains[0].state.noise
-    if last.index < 0:
-        return {0: last}
-    return {int(k): run.problem.source.fixed(int(k)) for k in np.unique(sets)}
-
-
-def _noise(
-    problem: Problem, states: Mapping[int, NoiseState], stacked: Mapping[str, NDArray[Any]]
-) -> xr.Dataset:
-    """The noise behind the draws, and how well each set of it can be compared with the data."""
-    import xarray as xr
-
-    sets = stacked["stats/noise_set"][0]
-    rows, facts = [], []
-    for k, state in states.items():
-        coef = stacked["coef"][:, sets == k].mean(axis=(0, 1))
-        for g, each in enumerate(state.sets):
-            rows.append((k, problem.labels[g], each))
-            facts.append(_facts(problem, g, each, coef[g]))
-    by_set = (len(states), len(problem.labels))
-    names = diagnostics.NOISE_FACTS
-    numbers = {n: np.array([fact[n] for fact in facts]).reshape(by_set) for n in names}
-    arrays = {n: np.concatenate([getattr(each, n) for *_, each in rows]) for n in _OF_NOISE}
-    at_data = [fact["data"] for fact in facts]
-    return xr.Dataset(
-        {
-            **{name: (("noise_set", "group"), values) for name, values in numbers.items()},
-            "points": (("noise_row", "axis"), arrays["points"]),
-            "log_density": ("noise_row", arrays["log_density"]),
-            "log_odds": ("noise_row", np.concatenate([fact["noise"] for fact in facts])),
-            "log_density_at_data": (
-                ("noise_set", "row"),
-                arrays["log_density_at_data"].reshape(len(states), -1),
-            ),
-            "log_odds_at_data": (
-                ("noise_set", "row"),
-                np.concatenate(at_data).reshape(len(states), -1),
-            ),
-        },
-        coords={
-            "noise_set": list(states),
-            "group": list(problem.labels),
-            "row_group": ("noise_row", _repeated(rows, 1)),
-            "row_noise_set": ("noise_row", _repeated(rows, 0)),
-        },
-    )
-
-
-_OF_NOISE = ("points", "log_density", "log_density_at_data")
-
-
-def _repeated(rows: list[tuple[int, str, NoiseSet]], position: int) -> NDArray[Any]:
-    values = np.array([row[position] for row in rows])
-    return np.repeat(values, [len(each.points) for *_, each in rows])
-
-
-def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> dict[str, Any]:
-    """Numbers about one noise set, and the log odds of its points and of the data."""
-    each = problem.contrast(group, noise)
-    log_odds = each.log_odds(coef)
-    data = int(np.sum(each.is_data))
-    # Points where the model has no mass are noise for certain, and not in the contrast.
-    of_noise = np.full(len(noise.points), -np.inf)
-    of_noise[has_mass(problem.model, noise.points)] = log_odds[data:]
-    tempering = getattr(problem.source.noises[group], "tempering", None)
-    error = 0.0 if tempering is None else float(tempering.log_z_error)
-    size = len(noise.points)
-    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, size, error)
-    return {**numbers, "data": log_odds[:data], "noise": of_noise}
+    posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
+    for line in posterior.warning_lines():
+        warnings.warn(line, diagnostics.FitWarning, stacklevel=3)
+    return posterior

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
 from ncbayes.base import FloatArray, InputError, shown
@@ -78,6 +79,12 @@ class Ising:
     def pairs(self) -> Pairs:
         """The numbers j < k of the nodes of each edge, as two arrays."""
         return positions(self.edges, self.nodes)
+
+    @property
+    def edge_columns(self) -> Mapping[str, NDArray[np.intp]]:
+        """The columns of the statistics of the edges, by kind: one an edge."""
+        fields = len(self.nodes) if self.fields else 0
+        return {"coupling": fields + np.arange(len(self.edges))}
 
     def statistics(self, x: FloatArray) -> FloatArray:
         one, other = self.pairs

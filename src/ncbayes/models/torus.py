@@ -24,7 +24,7 @@ from ncbayes.models.nodes import (
     positions,
     short_repr,
 )
-from ncbayes.models.torus_design import Layout, TorusDesign
+from ncbayes.models.torus_design import KINDS, Layout, TorusDesign
 from ncbayes.spaces import TWO_PI, Torus, wrapped
 
 # From a uniform start, the energy of a 12-node chain with couplings of 2, or of 12 nodes all
@@ -114,6 +114,13 @@ class TorusGraph:
         return np.concatenate(
             [np.arange(border), border + np.repeat(np.arange(len(self.edges)), kinds)]
         )
+
+    @property
+    def edge_columns(self) -> Mapping[str, NDArray[np.intp]]:
+        """The columns of the statistics of the edges, by kind: one an edge."""
+        kinds = self._layout.kinds
+        first = self._layout.border + len(kinds) * np.arange(len(self.edges))
+        return {KINDS[kind]: first + position for position, kind in enumerate(kinds)}
 
     @cached_property
     def _layout(self) -> Layout:

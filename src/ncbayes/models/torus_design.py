@@ -33,6 +33,8 @@ MIRROR_BLOCK = 256
 # A sum of squares that is a smaller share than this of the sum of the weights is round-off.
 ROUND_OFF = 1e-13
 
+# The four statistics of an edge: cos(xj - xk), sin(xj - xk), cos(xj + xk), sin(xj + xk).
+KINDS = ("cos_minus", "sin_minus", "cos_plus", "sin_plus")
 # How the two products of each of the four statistics of an edge come together.
 COMBINE = (np.add, np.subtract, np.subtract, np.add)
 

@@ -1,0 +1,354 @@
+"""Read-outs of graphical models: which edges there are, how strong, and how sure that is.
+
+An edge has one or more coefficients: ``cos_minus, sin_minus, cos_plus, sin_plus`` for a torus graph
+(of cos and sin of xj - xk and of xj + xk), ``coupling`` for an Ising model. Two sizes of an edge:
+
+    strength = sum over its coefficients of |posterior median|      one number (the paper's)
+    norm     = sqrt(sum over its coefficients of theta^2)           one number a draw
+
+Two rules select edges (the paper's section 5):
+
+    "median"      some |posterior median| exceeds ``threshold``
+    "interval"    some equal-tailed interval of ``level`` excludes zero
+
+Whatever the rule, ``probability`` is the posterior probability that the norm exceeds ``threshold``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import BoolArray, FloatArray, InputError, shown
+from ncbayes.couplings import (
+    Couplings,
+    check_level,
+    check_same_graph,
+    couplings,
+    paired,
+    region_of,
+)
+from ncbayes.posterior import Posterior
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+RULES = ("median", "interval")
+WEIGHTS = ("strength", "probability", None)
+WAVES = {"difference": ("cos_minus", "sin_minus"), "sum": ("cos_plus", "sin_plus")}
+
+
+def edges(
+    posterior: Posterior,
+    rule: str = "median",
+    threshold: float = 0.1,
+    level: float = 0.9,
+    group: str | None = None,
+) -> pd.DataFrame:
+    """One row an edge of the model, the strongest first.
+
+    ``node1, node2``; ``selected`` by the rule; ``strength``; ``norm``, its posterior median;
+    ``probability`` that the norm exceeds ``threshold``; then for each coefficient its posterior
+    median, under its own name, and the ends of its interval, ``..._low`` and ``..._high``.
+
+    ``attrs["expected_fdr"]`` is the expected share of false edges among the selected ones, the mean
+    of 1 - probability over them (0 if there are none): an edge counts as false if its norm does
+    not exceed ``threshold``. The other arguments are in ``attrs`` too.
+    """
+    _, table = _read("graphs.edges", posterior, rule, threshold, level, group)
+    return _strongest_first(table)
+
+
+def adjacency(
+    posterior: Posterior,
+    rule: str = "median",
+    threshold: float = 0.1,
+    level: float = 0.9,
+    group: str | None = None,
+    weight: str | None = "strength",
+    only_selected: bool = True,
+) -> pd.DataFrame:
+    """The symmetric matrix of the graph, with the nodes as labels and zeros where no edge is.
+
+    ``weight`` is what an edge is worth: "strength", "probability" or None for 1.
+    ``only_selected=False`` keeps every edge of the model.
+    """
+    import pandas as pd
+
+    if weight is not None and weight not in WEIGHTS:
+        raise InputError(f'weight must be "strength", "probability" or None, got {shown(weight)}')
+    found, table = _read("graphs.adjacency", posterior, rule, threshold, level, group)
+    nodes = found.graph.nodes
+    kept = table["selected"].to_numpy() | (not only_selected)
+    one, other = found.graph.ends[kept].T
+    worth = np.ones(len(one), dtype=int) if weight is None else table[weight].to_numpy()[kept]
+    matrix = np.zeros((len(nodes), len(nodes)), dtype=worth.dtype)
+    matrix[one, other] = matrix[other, one] = worth
+    return pd.DataFrame(matrix, index=nodes, columns=nodes)
+
+
+def to_networkx(
+    posterior: Posterior,
+    rule: str = "median",
+    threshold: float = 0.1,
+    level: float = 0.9,
+    group: str | None = None,
+    only_selected: bool = True,
+) -> nx.Graph:
+    """The graph for NetworkX: all nodes in their order, and the selected edges.
+
+    An edge has ``strength``, ``norm``, ``probability`` and the posterior medians of its
+    coefficients as attributes. ``only_selected=False`` keeps every edge of the model.
+    """
+    import networkx as nx
+
+    found, table = _read("graphs.to_networkx", posterior, rule, threshold, level, group)
+    names = ("strength", "norm", "probability", *found.graph.kinds)
+    graph = nx.Graph()
+    graph.add_nodes_from(found.graph.nodes)
+    for row in table.to_dict("records"):
+        if row["selected"] or not only_selected:
+            graph.add_edge(row["node1"], row["node2"], **{name: float(row[name]) for name in names})
+    return graph
+
+
+def phase_difference(
+    posterior: Posterior,
+    level: float = 0.9,
+    threshold: float = 0.1,
+    kind: str = "difference",
+    group: str | None = None,
+) -> pd.DataFrame:
+    """The preferred lag of each pair of angles and how firmly it is held, in the model's order.
+
+    An edge adds ``a cos(xj - xk) + b sin(xj - xk) = r cos(xj - xk - angle)`` to the log density:
+    given all other angles, xj - xk prefers the lag ``angle = atan2(b, a)`` with concentration
+    ``r = hypot(a, b)``. A positive lag: node1 is ahead of node2. With ``kind="sum"`` it
+    is xj + xk that prefers ``angle``.
+
+    ``angle`` is the circular mean of the draws, in (-pi, pi]; ``angle_median`` their median,
+    counted from there. ``angle_low`` to ``angle_high`` is the shortest arc that holds ``level`` of
+    the draws and the circular mean, and not the point opposite to it; ``low <= angle <= high``, so
+    that an end may lie beyond pi or -pi. ``concentration`` is a posterior median with its
+    equal-tailed interval, ``probability`` that the concentration exceeds ``threshold``. Where that
+    is low, the lag may be any angle and means little.
+    """
+    import pandas as pd
+
+    _check_posterior("graphs.phase_difference", posterior)
+    check_level(level)
+    _check_threshold(threshold)
+    if not isinstance(kind, str) or kind not in WAVES:
+        raise InputError(f'kind must be "difference" or "sum", got {shown(kind)}')
+    found = couplings(posterior.data, group)
+    if not set(WAVES[kind]) <= set(found.graph.kinds):
+        flag = "rotational" if kind == "difference" else "reflectional"
+        raise InputError(
+            f"{posterior.data.attrs.get('model', 'the model')} has no statistics of the {kind} of "
+            f"two angles; fit ncbayes.models.TorusGraph(..., {flag}=True)"
+        )
+    a, b = (found.draws[:, :, found.graph.kinds.index(wave)] for wave in WAVES[kind])
+    concentration = np.hypot(a, b)
+    low, median, high = _interval(concentration, level)
+    arcs = [_arc(angles, level) for angles in np.arctan2(b, a).T]
+    names = ("angle", "angle_median", "angle_low", "angle_high")
+    return pd.DataFrame(
+        {
+            **_ends(found),
+            **{name: [arc[position] for arc in arcs] for position, name in enumerate(names)},
+            "concentration": median,
+            "concentration_low": low,
+            "concentration_high": high,
+            "probability": (concentration > threshold).mean(axis=0),
+        }
+    )
+
+
+def regions(
+    posterior: Posterior,
+    regions: Mapping[str, str] | Sequence[str],
+    rule: str = "median",
+    threshold: float = 0.1,
+    level: float = 0.9,
+    group: str | None = None,
+) -> pd.DataFrame:
+    """One row a pair of regions (or a region with itself) that edges of the model connect.
+
+    ``regions`` maps every node to its region, or lists the regions in the order of the nodes.
+    ``possible`` is the number of edges in the model, ``selected`` how many the rule selects,
+    ``share`` their ratio, ``strength`` the mean strength of the possible edges. ``count`` is how
+    many norms exceed ``threshold`` in a draw: posterior median and interval of ``level``.
+    """
+    import pandas as pd
+
+    found, table = _read("graphs.regions", posterior, rule, threshold, level, group)
+    names = region_of(found.graph, regions)
+    order = {name: j for j, name in enumerate(dict.fromkeys(names))}
+    pairs = [
+        tuple(sorted((names[j], names[k]), key=order.__getitem__)) for j, k in found.graph.ends
+    ]
+    rows: list[tuple[Any, ...]] = []
+    for pair in sorted(set(pairs), key=lambda each: (order[each[0]], order[each[1]])):
+        ours = np.array([each == pair for each in pairs])
+        counts = (found.norms[:, ours] > threshold).sum(axis=1)
+        low, median, high = _interval(counts, level, method="inverted_cdf")
+        selected, strength = table["selected"][ours], table["strength"][ours]
+        edge_numbers = len(selected), int(selected.sum()), selected.mean(), strength.mean()
+        rows.append((*pair, *edge_numbers, int(median), int(low), int(high)))
+    names_of_columns = "region1 region2 possible selected share strength count count_low count_high"
+    return pd.DataFrame(rows, columns=names_of_columns.split())
+
+
+def contrast(
+    first: Posterior,
+    second: Posterior | None = None,
+    rule: str = "interval",
+    threshold: float = 0.1,
+    level: float = 0.9,
+    groups: tuple[str, str] | None = None,
+) -> pd.DataFrame:
+    """How the couplings of two conditions differ, edge by edge: first less second.
+
+    Two posteriors of the same graph, which must be independent; or one posterior with ``groups``,
+    the labels of two of its groups, whose draws are joint; or two, with the group of each.
+    The columns are those of ``edges``, for the difference of the coefficients: ``selected`` tells
+    where the two differ by the rule, ``probability`` is that of the norm of the difference.
+    ``norm_difference`` is the posterior median of norm(first) - norm(second), with its interval,
+    and ``probability_stronger`` the posterior probability that it is positive.
+
+    Draws of independent posteriors are paired in the order of the chains, the second turned by half
+    its length, so that fits with the same seed do not share random numbers in a pair; the longer
+    one is thinned evenly.
+    """
+    _check_posterior("graphs.contrast", first)
+    joint = second is None or second is first
+    other = first if second is None else second
+    _check_posterior("graphs.contrast", other)
+    known = [each.theta["group"].to_numpy().tolist() for each in (first, other)]
+    if groups is None and (joint or max(map(len, known)) > 1):
+        raise InputError(
+            "graphs.contrast needs two posteriors of one group each, or groups=(a, b), the labels "
+            "of two groups of one posterior, or of one group of each of two; the first has "
+            f"{shown(known[0])}, the second {shown(known[1])}"
+        )
+    labels = (None, None) if groups is None else _two_labels(groups)
+    before, after = couplings(first.data, labels[0]), couplings(other.data, labels[1])
+    check_same_graph(before.graph, after.graph)
+    if not joint:
+        before, after = paired(before, after)
+    change = Couplings(before.graph, before.draws - after.draws)
+    table = _table(change, rule, threshold, level)
+    norms = before.norms - after.norms
+    low, median, high = _interval(norms, level)
+    table["norm_difference"] = median
+    table["norm_difference_low"], table["norm_difference_high"] = low, high
+    table["probability_stronger"] = (norms > 0).mean(axis=0)
+    return _strongest_first(table)
+
+
+def _read(
+    name: str, posterior: Posterior, rule: str, threshold: float, level: float, group: str | None
+) -> tuple[Couplings, pd.DataFrame]:
+    _check_posterior(name, posterior)
+    found = couplings(posterior.data, group)
+    return found, _table(found, rule, threshold, level)
+
+
+def _table(found: Couplings, rule: str, threshold: float, level: float) -> pd.DataFrame:
+    """The table of ``edges``, in the order of the model."""
+    import pandas as pd
+
+    check_level(level)
+    _check_threshold(threshold)
+    low, median, high = _interval(found.draws, level)
+    selected = _selected(rule, threshold, low, median, high)
+    probability = (found.norms > threshold).mean(axis=0)
+    columns: dict[str, Any] = {
+        **_ends(found),
+        "selected": selected,
+        "strength": np.abs(median).sum(axis=1),
+        "norm": np.median(found.norms, axis=0),
+        "probability": probability,
+    }
+    for position, kind in enumerate(found.graph.kinds):
+        columns[kind] = median[:, position]
+        columns[f"{kind}_low"], columns[f"{kind}_high"] = low[:, position], high[:, position]
+    table = pd.DataFrame(columns)
+    false = 1 - probability[selected]
+    table.attrs = {
+        "rule": rule,
+        "threshold": float(threshold),
+        "level": float(level),
+        "expected_fdr": float(false.mean()) if len(false) else 0.0,
+    }
+    return table
+
+
+def _strongest_first(table: pd.DataFrame) -> pd.DataFrame:
+    return table.sort_values("strength", ascending=False, kind="stable", ignore_index=True)
+
+
+def _selected(
+    rule: str, threshold: float, low: FloatArray, median: FloatArray, high: FloatArray
+) -> BoolArray:
+    if not isinstance(rule, str) or rule not in RULES:
+        raise InputError(f'rule must be "median" or "interval", got {shown(rule)}')
+    found = np.abs(median) > threshold if rule == "median" else (low > 0) | (high < 0)
+    return np.asarray(found.any(axis=1))
+
+
+def _ends(found: Couplings) -> dict[str, list[str]]:
+    pairs = found.graph.edges
+    return {"node1": [one for one, _ in pairs], "node2": [other for _, other in pairs]}
+
+
+def _interval(
+    draws: NDArray[Any], level: float, method: str = "linear"
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lower end, median and upper end of the equal-tailed interval, over the first axis."""
+    tail = (1 - level) / 2
+    options: Any = {"method": method}
+    low, median, high = np.quantile(draws, [tail, 0.5, 1 - tail], axis=0, **options)
+    return low, median, high
+
+
+def _arc(angles: FloatArray, level: float) -> tuple[float, float, float, float]:
+    """Circular mean, median seen from there, and the ends of the shortest arc of ``level``."""
+    center = float(np.angle(np.mean(np.exp(1j * angles))))
+    turned = np.sort(np.angle(np.exp(1j * (angles - center))))
+    held = max(1, math.ceil(level * len(turned) - 1e-9))  # 0.9 * 10 is a little more than 9
+    low = np.minimum(turned[: len(turned) - held + 1], 0.0)
+    high = np.maximum(turned[held - 1 :], 0.0)
+    best = int(np.argmin(high - low))
+    return center, center + float(np.median(turned)), center + low[best], center + high[best]
+
+
+def _check_posterior(name: str, posterior: object) -> None:
+    if not isinstance(posterior, Posterior):
+        raise InputError(
+            f"{name} needs the posterior that ncbayes.fit or ncbayes.load returns, got "
+            f"{shown(posterior)}"
+        )
+
+
+def _check_threshold(threshold: object) -> None:
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0 <= float(threshold) < math.inf:  # type: ignore[arg-type]
+        raise InputError(
+            f"threshold must be a finite number, 0 or more, such as 0.1, got {shown(threshold)}"
+        )
+
+
+def _two_labels(groups: object) -> tuple[Any, Any]:
+    if isinstance(groups, str) or not isinstance(groups, Sequence) or len(groups) != 2:
+        raise InputError(
+            f"groups must be the labels of two groups, such as ('task', 'rest'), got "
+            f"{shown(groups)}"
+        )
+    return groups[0], groups[1]
