@@ -72,7 +72,11 @@ def in_group(label: object, groups: int = 2) -> Iterator[None]:
 
 @runtime_checkable
 class Space(Protocol):
-    """Where points live."""
+    """Where points live.
+
+    Optional, for the Hyvarinen score: ``score_weight(x)``, weights (n, dimension) that vanish with
+    x_j where the space ends and are 1 where it does not end, and their derivatives by x_j.
+    """
 
     @property
     def dimension(self) -> int: ...
@@ -97,9 +101,11 @@ class Model(Protocol):
 
     Optional powers, asked for by name when an engine or a read-out needs them:
     ``design(x)`` (a structured operator cheaper than the dense matrix),
-    ``sample(theta, size, rng)``, ``log_partition(theta)``, and ``sweep(theta, x, rng)`` (one
+    ``sample(theta, size, rng)``, ``log_partition(theta)``, ``sweep(theta, x, rng)`` (one
     Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
-    invariant; annealed noise needs it).
+    invariant; annealed noise needs it), and ``score_statistics(x, j)`` (first and second
+    derivatives by coordinate j of the statistics and, in a last column, of log_base: two arrays
+    (n, p + 1); the Hyvarinen engine needs it, coordinate by coordinate and for few rows at a time).
     """
 
     @property
