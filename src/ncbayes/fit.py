@@ -25,7 +25,7 @@ from ncbayes.base import (
 )
 from ncbayes.checkpoints import RunFolder
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
-from ncbayes.contrast import Engine, Target, model_name, statistic_names
+from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.engines import Gibbs
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
@@ -36,6 +36,7 @@ from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes
+from ncbayes.scored import scored_run
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -80,7 +81,8 @@ def fit(
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None: 1,
         or what ``noise="auto"`` chooses.
     engine
-        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``.
+        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``. "hyvarinen" or
+        ``engines.Hyvarinen(learning_rate=0.2)``: generalized Bayes without noise.
     draws, tune, chains
         Kept and discarded sweeps a chain, and the number of chains.
     cores
@@ -106,13 +108,21 @@ def fit(
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
+    chosen = _engine(engine)
+    if not uses_noise(chosen):
+        inputs.check_no_noise(noise, noise_ratio, chosen)
+        entropy = inputs.checked_entropy(seed, _stored_seed(folder))
+        counts = {"draws": draws, "tune": tune, "chains": chains}
+        return finish(
+            scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
+        )
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
     with single_threaded():
         noises = inputs.checked_noises(schedule.noise, model, groups)
         source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
-        problem, first, target = _problem(model, source, schedule, prior, _engine(engine))
+        problem, first, target = _problem(model, source, schedule, prior, chosen)
         given = noises if schedule.noise is not None else ()
         inputs.check_consistency([*given, *_bases(making)], model.space, entropy)
         settings = {

@@ -24,7 +24,7 @@ from ncbayes.contrast import has_mass, statistic_names
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, noise_report
-from ncbayes.resources import Size, worthwhile_processes
+from ncbayes.resources import ScoreSize, Size, worthwhile_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class Run:
     chain_count: int
     tune: int
     cores: int | None
-    size: Size
+    size: Size | ScoreSize
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
@@ -74,7 +74,8 @@ class Posterior:
     ``data`` is an ``xarray.DataTree`` in ArviZ's schema, to hand to ArviZ as it is: groups
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
-    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried).
+    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried). Without
+    noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
     """
 
     data: xr.DataTree
@@ -88,6 +89,11 @@ class Posterior:
     @property
     def log_z(self) -> xr.DataArray:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
+        if "log_z" not in self.data["posterior"]:
+            raise InputError(
+                "there is no log_z: the Hyvarinen score does not know the normalizing constant; "
+                'fit against noise with engine="gibbs"'
+            )
         return self.data["posterior"].to_dataset()["log_z"]
 
     @property
@@ -98,8 +104,7 @@ class Posterior:
                 "a posterior that was loaded from a file holds no noise distributions, only their "
                 "points (data['noise']); fit again, or keep the posterior that fit returned"
             )
-        problem = self.run.problem
-        return dict(zip(problem.labels, problem.source.noises, strict=True))
+        return self.run.problem.noises
 
     @property
     def complete(self) -> bool:
@@ -241,8 +246,11 @@ def _tree(run: Run, chains: list[Chain], kept: int) -> xr.DataTree:
         "posterior": _posterior(run.problem, stacked),
         "sample_stats": _sample_stats(stacked),
         "observed_data": _observed(run.problem),
-        "noise": _noise(run.problem, states, stacked),
     }
+    if run.problem.losses:
+        groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
+    else:
+        groups["noise"] = _noise(run.problem, states, stacked)
     if run.adaptation:
         updates = len(run.adaptation["made"])
         groups["adaptation"] = xr.Dataset(
@@ -297,11 +305,10 @@ def _sampled(stacked: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, tupl
 def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
     import xarray as xr
 
-    coef = stacked["coef"]
+    coef, dims = stacked["coef"], ("chain", "draw", "group", "statistic")
     return xr.Dataset(
         {
-            "theta": (("chain", "draw", "group", "statistic"), coef[..., :-1]),
-            "log_z": (("chain", "draw", "group"), problem.log_z(coef)),
+            **{name: (dims[: each.ndim], each) for name, each in problem.parameters(coef).items()},
             **_sampled(stacked, "scales/"),
         },
         coords={
