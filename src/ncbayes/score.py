@@ -87,7 +87,7 @@ def _derivatives(
     """First and second derivatives by x_j, each (n, p + 1), checked."""
     found = model.score_statistics(points, j)
     shape = (len(points), size)
-    pair = isinstance(found, Sequence) and len(found) == 2
+    pair = isinstance(found, tuple | list | np.ndarray) and len(found) == 2
     arrays = [np.asarray(each, dtype=float) for each in found] if pair else []
     if [each.shape for each in arrays] != [shape, shape]:
         raise InputError(
@@ -109,7 +109,7 @@ def _derivatives(
 def _shapes(found: object) -> str:
     if isinstance(found, np.ndarray):
         return f"one array of shape {found.shape}"
-    if isinstance(found, Sequence) and not isinstance(found, str):
+    if isinstance(found, tuple | list):
         return f"shapes {[np.shape(each) for each in found]}"
     return shown(found)
 
