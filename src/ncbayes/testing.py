@@ -325,11 +325,11 @@ def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Ge
     differences = []
     for _ in range(3000):
         draw = _prior_draw(Target((), prior, losses=none), rng)
-        before = _loss_features(simulated(draw.coef), draw)
+        before = _loss_features(simulated(draw.coef), draw, engine.learning_rate)
         for _ in range(4):
             target = simulated(draw.coef)
             draw = engine.step(target, draw, rng)
-        differences.append(_loss_features(target, draw) - before)
+        differences.append(_loss_features(target, draw, engine.learning_rate) - before)
     _require_zero_mean(
         np.array(differences),
         [f"feature {k} of theta, scales and shifts" for k in range(len(differences[0]))],
@@ -337,9 +337,14 @@ def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Ge
     )
 
 
-def _loss_features(target: Target, draw: Draw) -> FloatArray:
-    scores = [np.tanh(each.shift / np.sqrt(np.diag(each.gram))) for each in target.losses]
-    return _products(draw, np.array(scores))
+def _loss_features(target: Target, draw: Draw, rate: float) -> FloatArray:
+    scores, misfits = [], []
+    for each, theta in zip(target.losses, draw.coef, strict=True):
+        off = each.shift - each.gram @ theta
+        scores.append(np.tanh(each.shift / np.diag(each.gram)))
+        # Chi-squared if the learning rate is the one that was used.
+        misfits.append(np.tanh(rate * off @ np.linalg.solve(each.gram, off) / len(off)))
+    return np.append(_products(draw, np.array(scores)), misfits)
 
 
 def _joint_features(target: Target, draw: Draw, labels: tuple[BoolArray, ...]) -> FloatArray:

@@ -98,7 +98,7 @@ class Broken(Hyvarinen):
         if self.fault == "shift":
             target = Target((), target.prior, losses=tuple(map(negative, target.losses)))
         if self.fault == "rate":
-            return Hyvarinen(1.4 * self.learning_rate).step(target, draw, rng)
+            return Hyvarinen(2 * self.learning_rate).step(target, draw, rng)
         after = super().step(target, draw, rng)
         if self.fault == "scales":
             scales = {name: 0.9 * values for name, values in after.scales.items()}
@@ -157,8 +157,8 @@ def test_a_fit_without_noise_speaks_of_no_noise(tmp_path):
         assert list(each.data.children) == ["posterior", "sample_stats", "observed_data"]
         assert not [key for key in each.data.attrs if "noise" in key]
         assert set(each.data["sample_stats"].data_vars) == {"score_loss", "sweep_seconds"}
-        assert each.data.attrs["engine"] == "Hyvarinen(learning_rate=1.0)"
-        assert each.data.attrs["learning_rate"] == 1.0
+        assert each.data.attrs["engine"] == "Hyvarinen(learning_rate=0.2)"
+        assert each.data.attrs["learning_rate"] == 0.2
         report = each.noise_report()
         assert repr(report) == report.verdict
         assert report.verdict.startswith("There is no noise: the fit used the Hyvarinen score")
@@ -245,8 +245,8 @@ class Sharper(ncb.models.VonMises):
 def test_a_checkpoint_of_another_run_is_refused_by_name(tmp_path):
     fit(checkpoint=tmp_path)
     settings = {"draws": 40, "tune": 10, "chains": 2, "seed": 5, "cores": 1, "progress": False}
-    with pytest.raises(ncb.InputError, match=r"differs in: .*learning_rate \(was 1.0, now 0.2\)"):
-        ncb.fit(MODEL, DATA, engine=Hyvarinen(0.2), checkpoint=tmp_path, **settings)
+    with pytest.raises(ncb.InputError, match=r"differs in: .*learning_rate \(was 0.2, now 0.5\)"):
+        ncb.fit(MODEL, DATA, engine=Hyvarinen(0.5), checkpoint=tmp_path, **settings)
     with pytest.raises(ncb.InputError, match=r"differs in: .*engine \(was Hyvarinen.*now Gibbs"):
         ncb.fit(MODEL, DATA, checkpoint=tmp_path, **settings)
     with pytest.raises(ncb.InputError, match=r"differs in: .*statistics of the model"):
@@ -264,7 +264,7 @@ def test_the_learning_rate_is_a_positive_number(rate):
     [
         ({"noise": ncb.noise.Fixed()}, r"uses no noise, got noise=Fixed.*; leave noise out"),
         ({"noise": "other"}, r"noise must|uses no noise"),
-        ({"noise_ratio": 5}, r"^Hyvarinen\(learning_rate=1.0\) uses no noise, got noise_ratio=5; "),
+        ({"noise_ratio": 5}, r"^Hyvarinen\(learning_rate=0.2\) uses no noise, got noise_ratio=5; "),
         (
             {"prior": {"normalizer": ncb.priors.Normal(1)}},
             "^prior has a block 'normalizer', but without noise there is no .* allowed are 'mean'$",

@@ -22,10 +22,10 @@ class Hyvarinen:
     The loss is the Hyvarinen score summed over the data. It is quadratic in theta, so that theta
     given the scales is Gaussian: ``precision = prior + w n Gamma``, ``shift = prior + w n H``,
     where w is the ``learning_rate``. How wide the posterior is depends on w, and no w is right for
-    all of theta: the paper uses 0.2, 0.5 and 1.
+    all of theta. 0.2 did best of the paper's 0.2, 0.5 and 1.
     """
 
-    learning_rate: float = 1.0
+    learning_rate: float = 0.2
     uses_noise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
