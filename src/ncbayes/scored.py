@@ -45,7 +45,7 @@ def scored_run(
         settings = {
             "model": model_name(model),
             "engine": model_name(engine),
-            "learning_rate": float(getattr(engine, "learning_rate", np.nan)),
+            "learning_rate": float(getattr(engine, "learning_rate", 1.0)),
             "seed": str(entropy),
             **counts,
         }
