@@ -7,7 +7,7 @@ import pytest
 
 import ncbayes as ncb
 from ncbayes import models, noise, priors
-from ncbayes.conditioning import check_statistics, data_mean, default_prior
+from ncbayes.conditioning import check_statistics, data_mean, weak_normal
 from ncbayes.contrast import contrast
 from ncbayes.problem import noise_set
 from ncbayes.spaces import Box, Reals
@@ -61,8 +61,8 @@ def to_x(origin, unit):
 @pytest.mark.parametrize(("origin", "unit"), UNITS)
 def test_the_default_prior_does_not_depend_on_units_and_origin(origin, unit):
     """``theta_y' P_y theta_y = theta_x' P_x theta_x`` for the same density in both units."""
-    of_x = default_prior([made(X)], 0, 2).precision
-    of_y = default_prior([made(unit * (X + origin))], 0, 2).precision
+    of_x = weak_normal([made(X)], 0, 2).precision
+    of_y = weak_normal([made(unit * (X + origin))], 0, 2).precision
     change = to_x(origin, unit)
     expected = change.T @ of_x @ change
     # The ridge of 1e-8 is felt where the two statistics are nearly one, far from the origin.
@@ -82,11 +82,11 @@ def test_priors_on_the_scale_of_each_statistic_would_depend_on_the_origin():
 
 
 def test_the_default_prior_is_the_covariance_over_the_data():
-    prior = default_prior([made(X[:80]), made(X[80:])], 0, 2)
+    prior = weak_normal([made(X[:80]), made(X[80:])], 0, 2)
     assert isinstance(prior, priors.MultivariateNormal)
     expected = np.cov(GAUSSIAN.statistics(X), rowvar=False) / 100
     np.testing.assert_allclose(prior.precision, expected, rtol=1e-6, atol=1e-9)
-    one = default_prior([made(X)], 1, 2)
+    one = weak_normal([made(X)], 1, 2)
     np.testing.assert_allclose(one.precision, expected[1:, 1:], rtol=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_far_from_zero_the_fit_is_that_of_the_sample(seed):
 
 def test_heavy_tailed_noise_does_not_change_the_default_prior():
     narrow, heavy = noise.Normal(0.0, 2.0), noise.StudentT(np.zeros(1), 9 * np.eye(1), 1.0)
-    one, other = (default_prior([made(X, against=each)], 0, 2) for each in (narrow, heavy))
+    one, other = (weak_normal([made(X, against=each)], 0, 2) for each in (narrow, heavy))
     assert np.abs(made(X, against=heavy).design.dense()).max() > 100 * X.max() ** 2
     np.testing.assert_array_equal(one.precision, other.precision)
 
@@ -153,7 +153,7 @@ def test_statistics_that_are_constant_in_the_data_get_a_proper_prior():
     one = made(X, BEYOND, noise.Normal(0.0, 25.0))
     tails = one.design.dense()[:, 1:3]
     assert not tails[one.is_data].any()
-    prior = default_prior([one], 0, 3)
+    prior = weak_normal([one], 0, 3)
     assert np.linalg.eigvalsh(prior.precision)[0] > 0
     # On the scale that the statistic has over all points, and apart from the others.
     expected = np.diag([X.var(ddof=1), *tails.var(axis=0)]) / 100
@@ -164,7 +164,7 @@ def test_statistics_that_are_constant_in_the_data_get_a_proper_prior():
 
 def test_a_statistic_constant_over_all_points_gets_a_unit_scale():
     constant = Family({"x": lambda x: x[:, 0], "0.1": lambda x: np.full(len(x), 0.1)})
-    prior = default_prior([made(X, constant)], 0, 2)
+    prior = weak_normal([made(X, constant)], 0, 2)
     assert prior.precision[1, 1] == pytest.approx(0.01)
 
 
@@ -172,7 +172,7 @@ def test_a_statistic_constant_over_all_points_gets_a_unit_scale():
 def test_many_statistics_for_few_rows_get_independent_priors(rows, kind):
     powers = Family({f"cos {k}": lambda x, k=k: np.cos(k * x[:, 0]) for k in range(1, 11)})
     data = np.random.default_rng(0).uniform(-np.pi, np.pi, (rows, 1))
-    prior = default_prior([made(data, powers)], 0, 10)
+    prior = weak_normal([made(data, powers)], 0, 10)
     assert type(prior) is kind
     if kind is priors.Normal:
         expected = 10 / powers.statistics(data).std(axis=0)
@@ -183,7 +183,7 @@ def test_many_statistics_for_few_rows_get_independent_priors(rows, kind):
 def test_collinear_statistics_still_get_a_proper_prior():
     """More statistics than points can be collinear where nothing refuses them."""
     twice = Family({"x": lambda x: x[:, 0], "2x": lambda x: 2 * x[:, 0]})
-    prior = default_prior([made(X, twice)], 0, 2)
+    prior = weak_normal([made(X, twice)], 0, 2)
     assert np.linalg.eigvalsh(prior.precision)[0] > 0
 
 

@@ -115,6 +115,55 @@ def test_check_model_accepts_the_twin_without_its_fault(seed):
     testing.check_model(BrokenVonMises("none"), np.array([1.0, -0.5]), seed=seed)
 
 
+@dataclass(frozen=True)
+class WrongSlope(ncb.models.Gamma):
+    fault: str = ""
+
+    def score_statistics(self, x, j):
+        first, second = super().score_statistics(x, j)
+        if self.fault == "writes":
+            x[0] = 1.0
+        if self.fault == "columns":
+            return first[:, :2], second[:, :2]
+        if self.fault == "first":
+            first[:, 1] *= -1
+        if self.fault == "second":
+            second[:, 0] *= -1
+        if self.fault == "base":
+            first[:, 2] = second[:, 2] = 0
+        return first, second
+
+
+@dataclass(frozen=True)
+class WrongCoordinate(ncb.models.Gaussian):
+    def score_statistics(self, x, j):
+        return super().score_statistics(x, 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (WrongSlope("writes"), "writes into the points"),
+        (WrongSlope("columns"), r"score_statistics returns shape \(\d+, 2\), not \(\d+, 3\)"),
+        (WrongSlope("first"), r"score_statistics\(x, 0\) has a first derivative of '-x' that"),
+        (WrongSlope("second"), r"\(x, 0\) has a second derivative of 'log\(x\)' that differs"),
+        (WrongSlope("base"), r"\(x, 0\) has a first derivative of 'log_base' that differs"),
+        (WrongCoordinate(2), r"\(x, 1\) has a first derivative of 'x1', 'x2', "),
+    ],
+    ids=repr,
+)
+def test_check_model_rejects_wrong_derivatives(model, sentence, seed):
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_model(model, seed=seed)
+
+
+def test_check_model_accepts_right_derivatives(seed):
+    testing.check_model(WrongSlope("none"), seed=seed)
+    testing.check_model(ncb.models.TorusGraph(3, edges=[(0, 2)]), seed=seed)
+    # Most of these draws are too close to zero for differences.
+    testing.check_model(ncb.models.Gamma(), np.array([0.05, 1.0]), seed=seed)
+
+
 @pytest.mark.parametrize(("noise", "space"), NOISES, ids=lambda value: type(value).__name__)
 def test_noise_passes(noise, space, seed):
     testing.check_noise(noise, space, seed=seed)

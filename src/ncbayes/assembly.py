@@ -44,9 +44,12 @@ def assembled(
         "posterior": _posterior(problem, stacked),
         "sample_stats": _sample_stats(stacked),
         "observed_data": _observed(problem),
-        "noise": _noise(problem, states, stacked),
         **_recorded(problem, records),
     }
+    if problem.losses:
+        groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
+    else:
+        groups["noise"] = _noise(problem, states, stacked)
     graph = graph_of(problem.model)
     if graph is not None:
         groups["graph"] = graph.dataset()
@@ -108,11 +111,10 @@ def _sampled(stacked: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, tupl
 def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
     import xarray as xr
 
-    coef = stacked["coef"]
+    coef, dims = stacked["coef"], ("chain", "draw", "group", "statistic")
     return xr.Dataset(
         {
-            "theta": (("chain", "draw", "group", "statistic"), coef[..., :-1]),
-            "log_z": (("chain", "draw", "group"), problem.log_z(coef)),
+            **{name: (dims[: each.ndim], each) for name, each in problem.parameters(coef).items()},
             **_sampled(stacked, "scales/"),
         },
         coords={

@@ -311,6 +311,11 @@ def _run(posterior: Posterior) -> Run:
             "a posterior that was loaded from a file has no model, since a file holds no code; "
             "call fit again, with its checkpoint=folder if there is one"
         )
+    if posterior.run.problem.losses:
+        raise InputError(
+            "this is the theory of contrasts with noise, and this fit used none; "
+            'fit with engine="gibbs"'
+        )
     return posterior.run
 
 

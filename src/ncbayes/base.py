@@ -72,7 +72,11 @@ def in_group(label: object, groups: int = 2) -> Iterator[None]:
 
 @runtime_checkable
 class Space(Protocol):
-    """Where points live."""
+    """Where points live.
+
+    Optional, for the Hyvarinen score: ``score_weight(x)``, weights (n, dimension) that vanish with
+    x_j where the space ends and are 1 where it does not end, and their derivatives by x_j.
+    """
 
     @property
     def dimension(self) -> int: ...
@@ -99,10 +103,12 @@ class Model(Protocol):
     ``design(x)`` (a structured operator cheaper than the dense matrix),
     ``sample(theta, size, rng)``, ``log_partition(theta)``, ``sweep(theta, x, rng)`` (one
     Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
-    invariant; annealed noise needs it), ``clusters`` (for each statistic the number of the run of
-    statistics that it belongs to, such as those of an edge; grouped priors need it), and of
-    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind of
-    edge statistic -> its columns, one an edge).
+    invariant; annealed noise needs it), ``score_statistics(x, j)`` (first and second derivatives by
+    coordinate j of the statistics and, in a last column, of log_base: two arrays (n, p + 1); the
+    Hyvarinen engine needs it, for few rows at a time), ``clusters`` (for each statistic the number
+    of the run of statistics that it belongs to, such as those of an edge; grouped priors need it),
+    and of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
+    of edge statistic -> its columns, one an edge).
     """
 
     @property

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpstrf
 
 from ncbayes.base import FloatArray, InputError, Model, Prior
 from ncbayes.contrast import Contrast, model_name, statistic_names
-from ncbayes.priors import MultivariateNormal, Normal
+from ncbayes.priors import Horseshoe, MultivariateNormal, Normal
 
 # A statistic whose part not explained by the others has less variance than this share of its own
 # cannot be told from a linear combination of them in double precision.
@@ -33,7 +33,15 @@ def data_mean(contrasts: Sequence[Contrast]) -> FloatArray:
     return np.asarray(total[:-1] / rows)
 
 
-def default_prior(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
+def default_prior(model: Model, contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
+    """The prior of what has none: a horseshoe where statistics come in runs, else a weak normal.
+
+    Runs of statistics, such as those of edges, are many, and most of them do not matter.
+    """
+    return Horseshoe() if hasattr(model, "clusters") else weak_normal(contrasts, start, stop)
+
+
+def weak_normal(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
     """``theta ~ N(0, 100 C^-1)`` with C the covariance of these statistics over the data.
 
     The log density ``theta . statistics`` then has a standard deviation of about 10 over the

@@ -26,6 +26,7 @@ from ncbayes.base import (
     Prior,
 )
 from ncbayes.linalg.designs import Dense, with_intercept
+from ncbayes.score import ScoreLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +51,29 @@ class Target:
     """What an engine leaves invariant: the contrasts of all groups and the prior of coef.
 
     ``lasting``: there are many sweeps to come on it, so that work done once for all of them pays.
+    ``losses``: for engines that do without noise, instead of contrasts; coef is then theta.
     """
 
     contrasts: tuple[Contrast, ...]
     prior: Prior
     lasting: bool = True
+    losses: tuple[ScoreLoss, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of coef, (group, coefficient)."""
+        if self.losses:
+            return len(self.losses), len(self.losses[0].shift)
         return len(self.contrasts), self.contrasts[0].design.shape[1]
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """A Markov kernel for coef and the prior's scales; no storage, no warm-up, no printing."""
+    """A Markov kernel for coef and the prior's scales; no storage, no warm-up, no printing.
+
+    An engine with the attribute ``uses_noise = False`` gets ``target.losses`` instead of contrasts,
+    and has a ``learning_rate``.
+    """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """Where a chain begins: spread wider than the posterior, so that R-hat can see."""
@@ -73,6 +82,11 @@ class Engine(Protocol):
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
         """One sweep."""
         ...
+
+
+def uses_noise(engine: object) -> bool:
+    """Whether an engine works on contrasts, as all do that do not say otherwise."""
+    return bool(getattr(engine, "uses_noise", True))
 
 
 def statistic_names(model: Model) -> list[str]:
@@ -101,19 +115,16 @@ def contrast(
     points.setflags(write=False)  # a model that writes into its points fails, and not silently
     log_noise = np.concatenate([noise.log_density_at_data, noise.log_density[inside]])
     design = _design(model, points, len(data), center)
-    log_base = np.asarray(model.log_base(points), dtype=float)
-    if log_base.shape != (len(points),):
-        raise InputError(
-            f"{model_name(model)}.log_base must return one number a point, shape "
-            f"({len(points)},), got shape {log_base.shape}"
-        )
-    offset = (
-        _finite(log_base, "log_base", points, len(data), model)
-        - log_noise
-        + np.log(len(data) / len(noise.points))
-    )
+    log_base = _log_base(model, points, len(data))
+    offset = log_base - log_noise + np.log(len(data) / len(noise.points))
     is_data = np.arange(len(points)) < len(data)
     return Contrast(design, offset, is_data)
+
+
+def data_alone(model: Model, data: FloatArray) -> Contrast:
+    """A contrast without noise, for what the data say about the statistics."""
+    design = _design(model, data, len(data), None)
+    return Contrast(design, _log_base(model, data, len(data)), np.ones(len(data), dtype=bool))
 
 
 def has_mass(model: Model, points: FloatArray) -> BoolArray:
@@ -139,6 +150,16 @@ def _design(model: Model, points: FloatArray, rows: int, center: FloatArray | No
         column = int(np.flatnonzero(~np.isfinite(statistics).all(axis=0))[0])
         _finite(statistics[:, column], f"the statistic {names[column]!r}", points, rows, model)
     return with_intercept(Dense(statistics if center is None else statistics - center))
+
+
+def _log_base(model: Model, points: FloatArray, rows: int) -> FloatArray:
+    log_base = np.asarray(model.log_base(points), dtype=float)
+    if log_base.shape != (len(points),):
+        raise InputError(
+            f"{model_name(model)}.log_base must return one number a point, shape "
+            f"({len(points)},), got shape {log_base.shape}"
+        )
+    return _finite(log_base, "log_base", points, rows, model)
 
 
 def _finite(
@@ -181,9 +202,11 @@ __all__ = [
     "Engine",
     "Target",
     "contrast",
+    "data_alone",
     "has_mass",
     "label_probability",
     "model_name",
     "relabelled",
     "statistic_names",
+    "uses_noise",
 ]

@@ -184,7 +184,9 @@ def summary(tree: xr.DataTree, level: float) -> pd.DataFrame:
 
 
 def noise_sets(tree: xr.DataTree) -> NDArray[Any]:
-    """Which noise set each draw is from, (draw,); the same in every chain."""
+    """Which noise set each draw is from, (draw,); the same in every chain, 0 without noise."""
+    if "noise_set" not in tree["sample_stats"]:
+        return np.zeros(tree["posterior"].sizes["draw"], dtype=int)
     sets = tree["sample_stats"]["noise_set"].to_numpy()
     return np.asarray(sets[0])
 
@@ -282,6 +284,8 @@ def _unfinished(tree: xr.DataTree) -> list[str]:
 
 
 def _separation(tree: xr.DataTree) -> list[str]:
+    if "noise" not in tree.children:
+        return []
     auc = tree["noise"]["auc"]
     if float(auc.max()) < SEPARATED:
         return []

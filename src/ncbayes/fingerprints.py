@@ -24,14 +24,18 @@ def identity(
     from importlib.metadata import version
 
     names = {key: list(names) for key, names in problem.model.groups.items()}
-    points = [np.concatenate([d, s.points]) for d, s in zip(problem.data, noise.sets, strict=True)]
+    points = list(problem.data)
+    for g, each in enumerate(noise.sets):
+        points[g] = np.concatenate([points[g], each.points])
+    losses = [array for each in target.losses for array in (np.diag(each.gram), each.shift)]
     return {
         "plan": [[segment.noise_set, segment.tune, segment.draws] for segment in plan],
         "groups of data": digest(list(problem.labels), problem.data, as_is),
         "statistics of the model": digest(
             names,
             [_some_statistics(problem, x) for x in points]
-            + [each.offset for each in target.contrasts],
+            + [each.offset for each in target.contrasts]
+            + losses,
             by_column,
         ),
         "noise points": noise_digest(noise),

@@ -26,18 +26,18 @@ from ncbayes.base import (
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
-from ncbayes.contrast import Engine, Target, model_name, statistic_names
+from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.engines import Gibbs
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
-from ncbayes.priors import Horseshoe
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes, is_affordable
+from ncbayes.scored import scored_run
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -84,7 +84,8 @@ def fit(
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
         what ``noise="auto"`` chooses, and 1 with any other noise.
     engine
-        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``.
+        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``. "hyvarinen" or
+        ``engines.Hyvarinen(learning_rate=0.2)``: generalized Bayes without noise.
     draws, tune, chains
         Kept and discarded sweeps a chain, and the number of chains.
     cores
@@ -110,13 +111,21 @@ def fit(
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
+    chosen = _engine(engine)
+    if not uses_noise(chosen):
+        inputs.check_no_noise(noise, noise_ratio, chosen)
+        entropy = inputs.checked_entropy(seed, _stored_seed(folder))
+        counts = {"draws": draws, "tune": tune, "chains": chains}
+        return finish(
+            scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
+        )
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
     with single_threaded():
         noises = inputs.checked_noises(schedule.noise, model, groups)
         source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
-        problem, first, target = _problem(model, source, schedule, prior, _engine(engine))
+        problem, first, target = _problem(model, source, schedule, prior, chosen)
         given = noises if schedule.noise is not None else ()
         inputs.check_consistency([*given, *_bases(making)], model.space, entropy)
         settings = {
@@ -212,10 +221,7 @@ def _problem(
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
     raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
-    # Statistics that come in runs, such as those of edges, are many, and most runs do not matter.
-    sparse = hasattr(model, "clusters")
-    default = (lambda start, stop: Horseshoe()) if sparse else partial(default_prior, raw)
-    full = blocks(prior, model.groups, default, model)
+    full = blocks(prior, model.groups, partial(default_prior, model, raw), model)
     full.check(len(raw))
     # A structured design is used as it is; its statistics are products of cosines and the like.
     center = None if hasattr(model, "design") else data_mean(raw)

@@ -183,6 +183,17 @@ def checked_schedule(noise: Any) -> tuple[Schedule, Adaptive | Auto | None]:
     return Fixed(noise), None
 
 
+def check_no_noise(noise: Any, noise_ratio: Any, engine: object) -> None:
+    """Refuse noise that was asked for with an engine that has no use for it."""
+    asked = noise is not None and not (isinstance(noise, str) and noise == "auto")
+    if asked or noise_ratio is not None:
+        name, value = ("noise", noise) if asked else ("noise_ratio", noise_ratio)
+        raise InputError(
+            f"{model_name(engine)} uses no noise, got {name}={shown(value)}; leave {name} out, or "
+            'choose engine="gibbs"'
+        )
+
+
 def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> tuple[Noise, ...]:
     """One distribution a group; where none is given, one matched to the group's data."""
     if noise is None:

@@ -78,14 +78,17 @@ def density(
     if not (isinstance(level, int | float | np.number) and 0 < level < 1):
         raise InputError(f"level must be between 0 and 1, such as 0.9, got {shown(level)}")
     true_theta = None if truth is None else _truth(truth, statistic_names(model))
-    observed, noise = (posterior.data[name].to_dataset() for name in ("observed_data", "noise"))
+    observed = posterior.data["observed_data"].to_dataset()
+    noise = posterior.data["noise"].to_dataset() if "noise" in posterior.data.children else None
     labels = [str(label) for label in posterior.theta["group"].to_numpy()]
     figure, axes = plt.subplots(
         len(labels), 1, figsize=(7, 3.2 * len(labels) + 0.4), squeeze=False, layout="constrained"
     )
     for axis, label in zip(axes[:, 0], labels, strict=True):
         data = observed["points"].to_numpy()[observed["group"].to_numpy() == label, 0]
-        near = noise["points"].to_numpy()[noise["row_group"].to_numpy() == label, 0]
+        near = np.zeros(0)
+        if noise is not None:
+            near = noise["points"].to_numpy()[noise["row_group"].to_numpy() == label, 0]
         x = _grid(model, data)
         _draw_points(axis, data, near, x)
         theta = posterior.theta.sel(group=label).to_numpy().reshape(-1, posterior.theta.shape[-1])
@@ -108,6 +111,8 @@ def noise(posterior: Posterior) -> Figure:
     share of information kept after each update. Groups that keep least come first.
     """
     _check_posterior("plots.noise", posterior)
+    if "noise" not in posterior.data.children:
+        raise InputError("plots.noise needs a fit against noise, and this one used none")
     ratio = float(posterior.data.attrs["noise_ratio"])
     stored = posterior.data["noise"].to_dataset()
     worst = np.argsort(stored["information_kept"].mean("noise_set").to_numpy(), kind="stable")
@@ -175,6 +180,8 @@ def _truth(truth: ArrayLike, names: list[str]) -> FloatArray:
 def _draw_points(axis: Axes, data: FloatArray, near: FloatArray, x: FloatArray) -> None:
     bins = np.linspace(x[0], x[-1], 31).tolist()
     axis.hist(data, bins, density=True, color=BLUE, alpha=0.3, label=f"data (n = {len(data)})")
+    if not len(near):
+        return
     inside = near[(near >= x[0]) & (near <= x[-1])]
     axis.hist(inside, bins, density=True, histtype="step", color=GREY, linestyle="--",
               label=f"noise (m = {len(near)})")  # fmt: skip

@@ -22,7 +22,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, noise_report
-from ncbayes.resources import Size, worthwhile_processes
+from ncbayes.resources import ScoreSize, Size, worthwhile_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class Run:
     chain_count: int
     tune: int
     cores: int | None
-    size: Size
+    size: Size | ScoreSize
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
@@ -73,7 +73,8 @@ class Posterior:
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
     chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
-    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge).
+    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge). Without
+    noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
     """
 
     data: xr.DataTree
@@ -87,6 +88,11 @@ class Posterior:
     @property
     def log_z(self) -> xr.DataArray:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
+        if "log_z" not in self.data["posterior"]:
+            raise InputError(
+                "there is no log_z: the Hyvarinen score does not know the normalizing constant; "
+                'fit against noise with engine="gibbs"'
+            )
         return self.data["posterior"].to_dataset()["log_z"]
 
     @property
@@ -97,8 +103,7 @@ class Posterior:
                 "a posterior that was loaded from a file holds no noise distributions, only their "
                 "points (data['noise']); fit again, or keep the posterior that fit returned"
             )
-        problem = self.run.problem
-        return dict(zip(problem.labels, problem.source.noises, strict=True))
+        return self.run.problem.noises
 
     @property
     def complete(self) -> bool:

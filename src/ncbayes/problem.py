@@ -20,11 +20,12 @@ from ncbayes.base import (
     in_group,
 )
 from ncbayes.contrast import Contrast, Engine, Target, contrast, model_name
+from ncbayes.score import ScoreLoss
 
 
 @dataclass(frozen=True)
 class Source:
-    """Noise for every group; ``entropy`` is the run's seed."""
+    """Noise for every group, or none; ``entropy`` is the run's seed."""
 
     labels: tuple[str, ...]
     noises: tuple[Noise, ...]
@@ -33,7 +34,7 @@ class Source:
     entropy: int
 
     def fixed(self, index: int) -> NoiseState:
-        groups = range(len(self.data))
+        groups = range(len(self.noises))
         return NoiseState(tuple(self.fixed_set(index, g) for g in groups), index)
 
     def fixed_set(self, index: int, group: int) -> NoiseSet:
@@ -64,7 +65,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything a chain needs, and nothing that it changes."""
+    """Everything a chain needs, and nothing that it changes.
+
+    ``losses``: for an engine that does without noise; the source then has none.
+    """
 
     model: Model
     source: Source
@@ -72,6 +76,7 @@ class Problem:
     prior: Prior
     engine: Engine
     center: FloatArray | None = None
+    losses: tuple[ScoreLoss, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -83,6 +88,11 @@ class Problem:
         """The points, one array a group."""
         return self.source.data
 
+    @property
+    def noises(self) -> dict[str, Noise]:
+        """The noise distribution of each group; empty without noise."""
+        return dict(zip(self.labels, self.source.noises, strict=False))
+
     def renew(
         self, noise: NoiseState | None, segment: Segment, rng: np.random.Generator
     ) -> NoiseState:
@@ -90,9 +100,17 @@ class Problem:
         return self.schedule.renew(self.source, noise, segment, rng)
 
     def target(self, noise: NoiseState) -> Target:
-        """The contrastive posterior against this noise."""
+        """The contrastive posterior against this noise, or what stands in its place without."""
+        if self.losses:
+            return Target((), self.prior, losses=self.losses)
         contrasts = tuple(self.contrast(g, each) for g, each in enumerate(noise.sets))
         return Target(contrasts, self.prior, lasting=noise.index >= 0)
+
+    def parameters(self, coef: FloatArray) -> dict[str, FloatArray]:
+        """What the posterior is of: theta (..., statistic), and log_z (...) if there is noise."""
+        if self.losses:
+            return {"theta": coef}
+        return {"theta": coef[..., :-1], "log_z": self.log_z(coef)}
 
     def log_z(self, coef: FloatArray) -> FloatArray:
         """``log Z = -c`` of coef (..., coefficient), whose last entry is c + theta . center."""

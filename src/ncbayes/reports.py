@@ -22,6 +22,7 @@ CERTAIN = 18.0
 ENDLESS = 10.0
 # Beyond this share of the posterior sd of log_z, the error of the noise's own normalizer shows.
 NOTICEABLE = 0.3
+NO_NOISE = "There is no noise: the fit used the Hyvarinen score of the data alone."
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +51,9 @@ class NoiseReport:
     spread: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
-        parts = [*self.lines, "", self.table.round(3).to_string()]
+        parts = [*self.lines]
+        if len(self.table):
+            parts += ["", self.table.round(3).to_string()]
         if self.updates is not None:
             parts += ["", "Updates of the noise:", self.updates.round(3).to_string()]
         if self.spread is not None:
@@ -60,6 +63,10 @@ class NoiseReport:
 
 def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     """The report of a posterior, from what is stored in it."""
+    if "noise" not in tree.children:
+        import pandas as pd
+
+        return NoiseReport(NO_NOISE, (NO_NOISE,), pd.DataFrame())
     table = tree["noise"].to_dataset()[list(diagnostics.NOISE_FACTS)].to_dataframe()
     updates = candidates = None
     if "adaptation" in tree.children:

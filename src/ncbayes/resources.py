@@ -46,8 +46,39 @@ class Size:
         kept = 8.0 * draws * len(self.rows) * p
         return matrix + square + pooled + kept, 3 * chains * kept
 
+    @property
+    def remedy(self) -> str:
+        """What to do if there is not so much memory."""
+        return (
+            "lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
+            "structured design"
+        )
 
-def affordable_processes(size: Size, draws: int, chains: int, cores: int | None) -> int:
+
+@dataclass(frozen=True)
+class ScoreSize:
+    """How large a problem without noise is: rows of data by group, statistics, dimension."""
+
+    rows: tuple[int, ...]
+    statistics: int
+    dimension: int
+
+    def needed_bytes(self, draws: int, chains: int) -> tuple[float, float]:
+        """Bytes that each process, and all of them together, hold at their largest."""
+        groups, p = len(self.rows), self.statistics
+        points = 8.0 * sum(self.rows) * (2 * self.dimension + p)
+        # Gram matrix, its copy on the way to the process, precision and factor, by group.
+        square = 8.0 * p**2 * 4 * groups
+        kept = 8.0 * draws * groups * p
+        return points + square + kept, 3 * chains * kept
+
+    @property
+    def remedy(self) -> str:
+        """What to do if there is not so much memory."""
+        return "lower draws, chains or cores, or use a model with fewer statistics or groups"
+
+
+def affordable_processes(size: Size | ScoreSize, draws: int, chains: int, cores: int | None) -> int:
     """How many processes the memory allows, at most one a chain and core; InputError if none.
 
     ``cores``: how many the user asked for, neither more nor fewer; None: as many as are good.
@@ -61,8 +92,7 @@ def affordable_processes(size: Size, draws: int, chains: int, cores: int | None)
     need = (each * (1 if cores is None else wanted) + together) / GIGABYTE
     raise InputError(
         f"this fit needs about {need:.4g} GB of memory and {available / GIGABYTE:.4g} GB are "
-        "available; lower noise_ratio, draws, chains or cores, use fewer rows, or a model with a "
-        "structured design"
+        f"available; {size.remedy}"
     )
 
 
@@ -72,14 +102,14 @@ def is_affordable(size: Size, draws: int, chains: int, cores: int | None) -> boo
     return _fitting(size, draws, chains, SHARE * available_bytes()) >= wanted
 
 
-def _fitting(size: Size, draws: int, chains: int, available: float) -> int:
+def _fitting(size: Size | ScoreSize, draws: int, chains: int, available: float) -> int:
     """How many processes so many bytes hold."""
     each, together = size.needed_bytes(draws, chains)
     return int((available - together) // max(each, 1.0))
 
 
 def worthwhile_processes(
-    size: Size, target: Target, plan: Sequence[Segment], chains: int, cores: int | None
+    size: Size | ScoreSize, target: Target, plan: Sequence[Segment], chains: int, cores: int | None
 ) -> int:
     """``affordable_processes``, but one where the run is too short to be worth starting more."""
     processes = affordable_processes(size, sum(s.draws for s in plan), chains, cores)
@@ -90,6 +120,9 @@ def worthwhile_processes(
 
 def sweep_seconds(target: Target, more: float = 1.0) -> float:
     """A guess at the time of one sweep; ``more``: as if there were so many times the points."""
+    if target.losses:
+        square = ((0, target.shape[1]),) * target.shape[0]
+        return gaussian.predicted_seconds("block_tridiagonal", square, 0.0)
     designs = [each.design for each in target.contrasts]
     shapes = tuple((round(more * design.shape[0]), design.shape[1]) for design in designs)
     flops = more * float(sum(design.matvec_flops for design in designs))

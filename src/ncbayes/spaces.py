@@ -47,6 +47,9 @@ class Torus:
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.uniform(0.0, TWO_PI, (size, self.dimension))
 
+    def score_weight(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.ones_like(points), np.zeros_like(points)
+
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -115,6 +118,11 @@ class Box:
         low, high = self.bounds
         return rng.uniform(low, high, (size, len(low)))
 
+    def score_weight(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = self.bounds
+        depth = (points - low) * (high - points) / (high - low)
+        return depth**2, 2 * depth * (low + high - 2 * points) / (high - low)
+
 
 @dataclass(frozen=True)
 class Reals:
@@ -137,6 +145,9 @@ class Reals:
 
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
         raise InputError(no_uniform(self))
+
+    def score_weight(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.ones_like(points), np.zeros_like(points)
 
 
 @dataclass(frozen=True)
@@ -167,6 +178,9 @@ class Orthant:
 
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
         raise InputError(no_uniform(self))
+
+    def score_weight(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return points**2, 2 * points
 
 
 @dataclass(frozen=True)

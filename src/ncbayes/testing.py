@@ -21,10 +21,12 @@ from ncbayes.contrast import (
     model_name,
     relabelled,
     statistic_names,
+    uses_noise,
 )
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.noise.consistency import FALSE_ALARM, complaint
 from ncbayes.priors import Normal
+from ncbayes.score import ScoreLoss
 
 
 def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0) -> None:
@@ -34,13 +36,16 @@ def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0)
     ``E statistics = d log_partition / d theta``, at ``theta`` (needed for this part).
     With ``design``: its products against the dense matrix of ``statistics``. With ``sweep``:
     it leaves the model at ``theta`` invariant, which is tested on uniform points weighted by the
-    model's density, so theta should be small enough for some of them to count.
+    model's density, so theta should be small enough for some of them to count. With
+    ``score_statistics``: its derivatives against differences of ``statistics`` and ``log_base``.
     """
     rng = np.random.default_rng(seed)
     x = _points(model, theta, rng)
     _check_rows(model, x)
     if hasattr(model, "design"):
         _check_design(model.design(x), model.statistics(x), rng)
+    if hasattr(model, "score_statistics"):
+        _check_scores(model, x)
     if theta is not None and hasattr(model, "sample") and hasattr(model, "log_partition"):
         _check_partition(model, np.asarray(theta, dtype=float), rng)
     if theta is not None and hasattr(model, "sweep") and np.isfinite(model.space.log_volume):
@@ -101,6 +106,48 @@ def _check_design(design: Any, dense: FloatArray, rng: np.random.Generator) -> N
             got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-8, atol=1e-8),
             f"the design's {name} differs from that of the matrix of statistics",
         )
+
+
+def _check_scores(model: Any, x: FloatArray) -> None:
+    """First derivatives against differences of the statistics, second ones against the first's."""
+    columns = [*statistic_names(model), "log_base"]
+    step = 1e-5 * max(float(np.median(np.abs(x))), 1e-100)
+    for j, unit in enumerate(np.eye(x.shape[1])):
+        # Near an end of the space a difference says little about a derivative.
+        inside = model.space.contains(x + 1e3 * step * unit)
+        inside &= model.space.contains(x - 1e3 * step * unit)
+        points, before = x[inside], x[inside].copy()
+        if not len(points):
+            continue
+        first, second = _score_arrays(model, points, j, len(columns))
+        _require(np.array_equal(points, before), f"{model_name(model)} writes into the points it "
+                 "receives")  # fmt: skip
+        ends = [points - step * unit, points + step * unit]
+        low, high = (np.column_stack([model.statistics(u), model.log_base(u)]) for u in ends)
+        low_slope, high_slope = (_score_arrays(model, u, j, len(columns))[0] for u in ends)
+        for order, got, wanted, size in (
+            ("first", first, (high - low) / (2 * step), np.abs(low)),
+            ("second", second, (high_slope - low_slope) / (2 * step), np.abs(low_slope)),
+        ):
+            allowed = 1e-4 * np.abs(wanted).max(axis=0) + 1e-9 * size.max(axis=0) / step
+            wrong = np.flatnonzero(np.abs(got - wanted).max(axis=0) > allowed + 1e-12)
+            names = ", ".join(repr(columns[k]) for k in wrong[:3])
+            _require(
+                len(wrong) == 0,
+                f"{model_name(model)}.score_statistics(x, {j}) has a {order} derivative of {names} "
+                "that differs from what differences give",
+            )
+
+
+def _score_arrays(
+    model: Any, points: FloatArray, j: int, size: int
+) -> tuple[FloatArray, FloatArray]:
+    first, second = model.score_statistics(points, j)
+    for each in (first, second):
+        _require(each.shape == (len(points), size), f"{model_name(model)}.score_statistics returns "
+                 f"shape {each.shape}, not {(len(points), size)}: one column a statistic and a "
+                 "last one for log_base")  # fmt: skip
+    return first, second
 
 
 def _check_partition(model: Any, theta: FloatArray, rng: np.random.Generator) -> None:
@@ -218,8 +265,14 @@ def check_engine(
     The contrastive likelihood is a true likelihood of the labels, so after any number of rounds
     coef, scales and labels must have the law they began with. The mean of the offsets is kept away
     from zero, or a dropped offset would go unseen.
+
+    Without noise (``uses_noise = False``) the shift of the loss takes the place of the labels:
+    ``shift ~ N(gram theta, gram / learning_rate)`` has the generalized posterior for its posterior.
     """
     rng = np.random.default_rng(seed)
+    if not uses_noise(engine):
+        _check_loss_engine(engine, prior or Normal(0.7), groups, rng)
+        return
     target = _labelled_target(prior or Normal(0.7), groups, rng)
     differences = []
     for _ in range(3000):
@@ -260,15 +313,55 @@ def _labels(target: Target, coef: FloatArray, rng: np.random.Generator) -> tuple
     )
 
 
+def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Generator) -> None:
+    roots = [rng.standard_normal((6 + group, 3)) for group in range(groups)]
+    none = tuple(ScoreLoss(root.T @ root, np.zeros(3), len(root)) for root in roots)
+
+    def simulated(theta: FloatArray) -> Target:
+        losses = []
+        for root, each, row in zip(roots, none, theta, strict=True):
+            error = rng.standard_normal(len(root)) @ root / np.sqrt(engine.learning_rate)
+            losses.append(ScoreLoss(each.gram, each.gram @ row + error, each.rows))
+        return Target((), prior, losses=tuple(losses))
+
+    differences = []
+    for _ in range(3000):
+        draw = _prior_draw(Target((), prior, losses=none), rng)
+        before = _loss_features(simulated(draw.coef), draw, engine.learning_rate)
+        for _ in range(4):
+            target = simulated(draw.coef)
+            draw = engine.step(target, draw, rng)
+        differences.append(_loss_features(target, draw, engine.learning_rate) - before)
+    _require_zero_mean(
+        np.array(differences),
+        [f"feature {k} of theta, scales and shifts" for k in range(len(differences[0]))],
+        f"{model_name(engine)} does not leave the generalized posterior invariant",
+    )
+
+
+def _loss_features(target: Target, draw: Draw, rate: float) -> FloatArray:
+    scores, misfits = [], []
+    for each, theta in zip(target.losses, draw.coef, strict=True):
+        off = each.shift - each.gram @ theta
+        scores.append(np.tanh(each.shift / np.diag(each.gram)))
+        # Chi-squared if the learning rate is the one that was used.
+        misfits.append(np.tanh(rate * off @ np.linalg.solve(each.gram, off) / len(off)))
+    return np.append(_products(draw, np.array(scores)), misfits)
+
+
 def _joint_features(target: Target, draw: Draw, labels: tuple[BoolArray, ...]) -> FloatArray:
-    # Bounded, because a prior with heavy-tailed scales leaves coef without moments.
-    coef = np.tanh(draw.coef)
     scores = np.array(
         [
             each.design.rmatvec(np.where(label, 0.5, -0.5)) / np.sqrt(len(label))
             for each, label in zip(target.contrasts, labels, strict=True)
         ]
     )
+    return _products(draw, scores)
+
+
+def _products(draw: Draw, scores: FloatArray) -> FloatArray:
+    # Bounded, because a prior with heavy-tailed scales leaves coef without moments.
+    coef = np.tanh(draw.coef)
     neighbours = coef[1:] * coef[:-1]
     pairs = coef[:, 1:] * coef[:, :-1]
     parts = [coef, coef**2, pairs, coef * scores, neighbours]

@@ -1,5 +1,6 @@
 """Markov kernels for coef and the prior's scales."""
 
 from ncbayes.engines.gibbs import Gibbs
+from ncbayes.engines.hyvarinen import Hyvarinen
 
-__all__ = ["Gibbs"]
+__all__ = ["Gibbs", "Hyvarinen"]

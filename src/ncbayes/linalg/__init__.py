@@ -9,6 +9,7 @@ from ncbayes.linalg.gaussian import (
     choose_method,
     conjugate_gradients,
     draw,
+    given_grams,
     predicted_seconds,
     woodbury,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "choose_method",
     "conjugate_gradients",
     "draw",
+    "given_grams",
     "predicted_seconds",
     "with_intercept",
     "woodbury",

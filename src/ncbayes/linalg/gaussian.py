@@ -68,12 +68,28 @@ def block_tridiagonal(conditional: Conditional, normals: FloatArray) -> FloatArr
 
     Below the diagonal block ``L_g`` stands ``diag(between_g) L_g'^-1``, which is never formed.
     """
-    between = _coupling(conditional.prior)
-    last = len(conditional.designs) - 1
-    factors = _block_factors((_block(conditional, g) for g in range(last + 1)), between)
-    coef = np.empty_like(conditional.shift)
+    blocks = (_block(conditional, group) for group in range(len(conditional.designs)))
+    return _joint(blocks, conditional.prior, conditional.shift, normals)
+
+
+def given_grams(
+    grams: Sequence[FloatArray], prior: Precision, shift: FloatArray, normals: FloatArray
+) -> FloatArray:
+    """The same draw for ``precision = blockdiag_g(gram_g) + prior precision``."""
+    blocks = (_with_prior(gram, own) for gram, own in zip(grams, prior.within, strict=True))
+    return _joint(blocks, prior, shift, normals)
+
+
+def _joint(
+    blocks: Iterable[FloatArray], prior: Precision, shift: FloatArray, normals: FloatArray
+) -> FloatArray:
+    """A draw from a Gaussian whose precision has these diagonal blocks, which are overwritten."""
+    between = _coupling(prior)
+    factors = _block_factors(blocks, between)
+    last = len(factors) - 1
+    coef = np.empty_like(shift)
     for group, factor in enumerate(factors):
-        right = conditional.shift[group]
+        right = shift[group]
         if group > 0 and between is not None:
             before = _solve(factors[group - 1], coef[group - 1], transposed=True)
             right = right - between[group - 1] * before
@@ -231,7 +247,10 @@ def _coupling(prior: Precision) -> FloatArray | None:
 def _block(conditional: Conditional, group: int) -> FloatArray:
     """A group's own block of the precision, a new array in Fortran order as LAPACK wants it."""
     gram = conditional.designs[group].gram(conditional.weights[group])
-    within = conditional.prior.within[group]
+    return _with_prior(gram, conditional.prior.within[group])
+
+
+def _with_prior(gram: FloatArray, within: FloatArray) -> FloatArray:
     if within.ndim == 2:
         full: FloatArray = gram + within
         return full.T

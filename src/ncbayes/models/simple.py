@@ -31,6 +31,10 @@ class VonMises:
     def log_base(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
 
+    def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        cos, sin, none = np.cos(x), np.sin(x), np.zeros_like(x)
+        return np.hstack([-sin, cos, none]), np.hstack([-cos, -sin, none])
+
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         direction, concentration = math.atan2(theta[1], theta[0]), math.hypot(theta[0], theta[1])
         return wrapped(rng.vonmises(direction, concentration, (size, 1)))
@@ -71,6 +75,16 @@ class Gaussian:
 
     def log_base(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
+
+    def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        d = self.dimension
+        rows, columns = np.triu_indices(d, 1)
+        first, second = np.zeros((2, len(x), 2 * d + len(rows) + 1))
+        first[:, j], first[:, d + j], second[:, d + j] = 1.0, -x[:, j], -1.0
+        for one, other in ((rows, columns), (columns, rows)):
+            pairs = np.flatnonzero(one == j)
+            first[:, 2 * d + pairs] = -x[:, other[pairs]]
+        return first, second
 
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         linear, precision = self.linear_and_precision(theta)
@@ -123,6 +137,10 @@ class Exponential:
     def log_base(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
 
+    def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        none = np.zeros_like(x)
+        return np.hstack([none - 1, none]), np.hstack([none, none])
+
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         _check_positive("rate", theta[0])
         return rng.exponential(1 / theta[0], (size, 1))
@@ -151,6 +169,15 @@ class Gamma:
 
     def log_base(self, x: FloatArray) -> FloatArray:
         return -_log(x[:, 0])
+
+    def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(divide="ignore"):
+            inverse = 1 / x
+        none = np.zeros_like(x)
+        return (
+            np.hstack([inverse, none - 1, -inverse]),
+            np.hstack([-(inverse**2), none, inverse**2]),
+        )
 
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         shape, rate = theta

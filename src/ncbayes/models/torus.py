@@ -136,6 +136,12 @@ class TorusGraph:
     def design(self, x: FloatArray) -> TorusDesign:
         return TorusDesign.at(self._layout, x)
 
+    def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        first, second = np.zeros((2, len(x), self._layout.size + 1))
+        columns, *derivatives = self._layout.derivatives(x, j)
+        first[:, columns], second[:, columns] = derivatives
+        return first, second
+
     def sweep(self, theta: FloatArray, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Every row of x moved by one Gibbs sweep, which leaves ``p(. | theta)`` invariant.
 

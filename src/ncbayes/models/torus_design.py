@@ -105,6 +105,34 @@ class Layout:
                 COMBINE[kind](*terms[kind], out=ours[start:stop])
         return out
 
+    def derivatives(
+        self, x: FloatArray, node: int
+    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """The columns of the statistics that depend on a node, their derivatives by its angle.
+
+        First and second ones, each (n, columns); a wave's second derivative is the wave itself,
+        with the other sign.
+        """
+        one, other = self.pairs
+        ours = np.flatnonzero((one == node) | (other == node))
+        # The angle of the node comes first in x_j - x_k if the node is j.
+        sign = np.where(one[ours] == node, 1.0, -1.0)
+        minus = x[:, one[ours]] - x[:, other[ours]]
+        plus = x[:, one[ours]] + x[:, other[ours]]
+        angles, signs = (minus, minus, plus, plus), (sign, sign, 1.0, 1.0)
+        numbers, first, second = [], [], []
+        if self.marginal:
+            numbers += [np.array([2 * node]), np.array([2 * node + 1])]
+            cos, sin = np.cos(x[:, [node]]), np.sin(x[:, [node]])
+            first += [-sin, cos]
+            second += [-cos, -sin]
+        for column, kind in enumerate(self.kinds):
+            numbers.append(self.border + len(self.kinds) * ours + column)
+            cos, sin = np.cos(angles[kind]), np.sin(angles[kind])
+            first.append(signs[kind] * (cos if kind % 2 else -sin))
+            second.append(-sin if kind % 2 else -cos)
+        return np.concatenate(numbers), np.hstack(first), np.hstack(second)
+
     def gathered(self, linear: FloatArray, of_edge: FloatArray) -> FloatArray:
         """A vector in column order, from (2, d) for nodes and (4, edges) for edges."""
         kept = of_edge[list(self.kinds)].T.ravel()

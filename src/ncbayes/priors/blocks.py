@@ -152,16 +152,24 @@ def blocks(
     groups: Mapping[str, Sequence[str]],
     default: Callable[[int, int], Prior],
     model: Any = None,
+    normalizer: bool = True,
 ) -> Blocks:
     """The prior of coef from what the user passed: one prior of theta, or a mapping by block.
 
     Columns without a prior get ``default(start, stop)``; the key "normalizer" sets that of c.
     Priors that ask for it (``bound``) are told which columns of which model are theirs.
+    ``normalizer=False``: coef has no c.
     """
     chosen = dict(prior) if isinstance(prior, Mapping) else {}
-    unknown = [name for name in chosen if name not in groups and name != NORMALIZER]
+    known = [*groups, NORMALIZER] if normalizer else list(groups)
+    if NORMALIZER in chosen and not normalizer:
+        raise InputError(
+            f"prior has a block {NORMALIZER!r}, but without noise there is no normalizing "
+            f"constant to estimate; leave it out, allowed are {', '.join(map(repr, known))}"
+        )
+    unknown = [name for name in chosen if name not in known]
     if unknown:
-        allowed = ", ".join(repr(name) for name in [*groups, NORMALIZER])
+        allowed = ", ".join(map(repr, known))
         raise InputError(f"prior has an unknown block {shown(unknown[0])}; allowed are {allowed}")
     total = sum(len(names) for names in groups.values())
     if prior is not None and not isinstance(prior, Mapping):
@@ -181,8 +189,10 @@ def blocks(
         else part
         for part in parts
     ]
-    normalizer = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
-    return Blocks((*parts, Part(NORMALIZER, normalizer, total, total + 1)))
+    if normalizer:
+        own = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
+        parts.append(Part(NORMALIZER, own, total, total + 1))
+    return Blocks(tuple(parts))
 
 
 def _checked(name: str, prior: object) -> Prior:
