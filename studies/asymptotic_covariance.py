@@ -65,7 +65,7 @@ def posterior_covariance(name: str, noise_ratio: int, seed: int) -> np.ndarray:
             data,
             noise=noise,
             noise_ratio=noise_ratio,
-            draws=300,
+            draws=200,
             tune=50,
             chains=1,
             cores=1,

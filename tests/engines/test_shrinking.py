@@ -30,10 +30,11 @@ def quick(monkeypatch):
 GROUPED = replace(Horseshoe(), runs=(2,))
 VARIANTS = {
     "grouped, two groups": (GROUPED, 2),
-    "element by element": (Horseshoe(scale=0.5), 1),
     "slab as likelihood": (replace(GROUPED, slab_form="likelihood"), 1),
-    "fixed tau": (Horseshoe(tau=0.4), 2),
-    "one not shrunk": (replace(Horseshoe(), runs=(1, 1), relative=np.array([2.0, np.inf])), 1),
+    "fixed tau, one not shrunk": (
+        replace(Horseshoe(tau=0.4), runs=(1, 1), relative=np.array([2.0, np.inf])),
+        1,
+    ),
 }
 
 
@@ -52,20 +53,19 @@ class WrongForm(Horseshoe):
         return replace(found, fictitious=~found.fictitious)
 
 
-class Stiff(Horseshoe):
-    """Forgets its scales when theta is stretched."""
-
-    def rescaled(self, state, log_factor):
-        return state
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("broken", [WrongForm, Stiff])
-def test_broken_sweeps_are_rejected(broken, seed):
-    prior = broken(slab=0.5, runs=(2,), relative=np.ones(1))
+def test_the_other_form_of_the_slab_is_rejected(seed):
+    prior = WrongForm(slab=0.5, runs=(2,), relative=np.ones(1))
     with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
         check_engine(Gibbs(), of_coef(prior), seed=seed)
+
+
+def test_a_target_that_the_data_say_nothing_about():
+    """No coefficient leaps then."""
+    prior = Horseshoe(tau=1e-8)
+    draw = stepped(torus_target(prior=prior), 12)
+    assert np.abs(draw.coef[0, :-1]).max() < 1e-3
 
 
 def torus_target(nodes=4, rows=60, prior=None):
@@ -123,6 +123,56 @@ def test_the_stretch_moves_log_odds_with_the_coefficients():
     np.testing.assert_allclose(moved.coef[0, :-1], factor * draw.coef[0, :-1])
     np.testing.assert_allclose(
         moved.coef[0, -1] - draw.coef[0, -1], -1.5 * np.log(factor[0]), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        Horseshoe(),
+        Horseshoe(slab_form="likelihood", slab=0.6),
+        Horseshoe(tau=0.3),
+        Horseshoe(slab=None),
+    ],
+    ids=["conditional", "likelihood", "fixed tau", "no slab"],
+)
+def test_the_density_along_a_stretch(prior):
+    """Against log likelihood plus log prior of the stretched state, written out, plus p t."""
+    from ncbayes.linalg import clusters as compiled
+
+    target = torus_target(nodes=3, prior=prior)
+    draw = stepped(target)
+    found = target.prior.clusters(draw.scales, target.shape)
+    each, slope, c = target.contrasts[0], 1.5, draw.coef[0, -1]
+    linear = each.log_odds(draw.coef[0]) - each.offset - c
+    squares = np.array([[np.sum(draw.coef[0, s : s + k] ** 2) for s, k in zip(
+        found.starts, found.sizes, strict=True)]])  # fmt: skip
+
+    def ours(t):
+        return compiled._along(
+            t, each.offset + c, linear, np.full(len(linear), slope), each.is_data,
+            np.array([[c, slope]]), np.array([1e-3]), np.zeros(1),
+            found.log_local + np.log(found.multiplier),
+            (squares, found.sizes, found.slab, found.fictitious, found.heads),
+        )  # fmt: skip
+
+    def written_out(t):
+        theta, c_now = np.exp(t) * draw.coef[0, :-1], c - slope * t
+        u, tau = draw.scales["theta.local"][0], draw.scales.get("theta.tau", np.array([prior.tau]))
+        free = prior.tau is None
+        u, tau = (u, tau * np.exp(t)) if free else (u * np.exp(t), tau)
+        base = np.repeat((u * tau) ** -2, found.sizes)
+        slab = 0.0 if prior.slab is None else prior.slab**-2
+        normalizer = base if prior.slab_form == "likelihood" else base + slab
+        log_prior = np.sum(np.log(normalizer) - (base + slab) * theta**2) / 2
+        # Densities of log tau and log u; of those, only what is stretched changes.
+        log_prior += np.sum(np.log(tau / (1 + tau**2))) if free else np.sum(np.log(u / (1 + u**2)))
+        log_odds = each.log_odds(np.append(theta, c_now))
+        return each.log_likelihood(log_odds) + log_prior - 0.5e-3 * c_now**2 + len(theta) * t
+
+    at = [-0.4, 0.0, 0.1, 0.7]
+    np.testing.assert_allclose(
+        np.diff([ours(t) for t in at]), np.diff([written_out(t) for t in at]), rtol=1e-9
     )
 
 

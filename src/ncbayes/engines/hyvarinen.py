@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,9 +47,27 @@ class Hyvarinen:
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
         theta = self._theta(target, draw.scales, rng)
-        scales = target.prior.update(draw.scales, theta, rng)
+        theta, scales = self._scales(target, draw.scales, theta, rng)
         pairs = zip(target.losses, theta, strict=True)
         return Draw(theta, scales, {"score_loss": sum(each.value(row) for each, row in pairs)})
+
+    def _scales(
+        self, target: Target, scales: State, theta: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, State]:
+        """The scales given theta; local ones together with their part of theta."""
+        prior: Any = target.prior
+        clusters = prior.clusters(scales, target.shape) if hasattr(prior, "clusters") else None
+        if clusters is None or prior.gaussian(scales, target.shape)[0].between is not None:
+            return theta, prior.update(scales, theta, rng)
+        from ncbayes.linalg.clusters import sweep_gram
+
+        theta, log_local = np.array(theta), np.array(clusters.log_local)
+        for loss, row, logs in zip(target.losses, theta, log_local, strict=True):
+            sweep_gram(
+                loss.gram, loss.shift, self.learning_rate, clusters.starts, clusters.sizes, row,
+                logs, clusters.multiplier, clusters.slab, clusters.fictitious, rng,
+            )  # fmt: skip
+        return theta, prior.update_global(prior.relocated(scales, log_local), theta, rng)
 
     def _theta(self, target: Target, scales: State, rng: np.random.Generator) -> FloatArray:
         prior, shift = target.prior.gaussian(scales, target.shape)

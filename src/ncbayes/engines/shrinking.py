@@ -233,6 +233,8 @@ def _leapt(
     coef, moved, accepted = np.array(draw.coef), list(psi), []
     for g, contrast in enumerate(target.contrasts):
         active = np.flatnonzero(pilot.diagonal[g] > ACTIVE * precision.within[g])
+        if not len(active):
+            continue
         own = precision.within[g][active]
         rows = _picked(contrast.design, layout.rows[g], active)
         gram = pilot.gram[g]

@@ -173,6 +173,36 @@ def _moved(rows, start, size, change, psi):
 
 
 @njit(cache=True, fastmath=FAST)
+def _draw_run(start, size, gram, r, coef, log_u, multiplier, slab, fictitious, change, rng):
+    """log u and the coefficients of one run, from ``gram`` and ``r``; the new log u.
+
+    coef changes in place, ``change`` tells by how much; gram and r are used up.
+    """
+    vectors, g, b = np.empty((size, size)), np.empty(size), np.empty(size)
+    for i in range(size):
+        for j in range(size):
+            r[i] += gram[i, j] * coef[start + j]
+    _diagonalized(gram, vectors, size)
+    for i in range(size):
+        g[i] = max(gram[i, i], 0.0)
+        b[i] = 0.0
+        for j in range(size):
+            b[i] += vectors[j, i] * r[j]
+    log_u = _slice(log_u, size, g, b, multiplier, slab, fictitious, rng)
+    precision = slab + math.exp(-2 * log_u) / (multiplier * multiplier)
+    for i in range(size):
+        total = precision + g[i]
+        b[i] = b[i] / total + rng.standard_normal() / math.sqrt(total)
+    for i in range(size):
+        new = 0.0
+        for j in range(size):
+            new += vectors[i, j] * b[j]
+        change[i] = new - coef[start + i]
+        coef[start + i] = new
+    return log_u
+
+
+@njit(cache=True, fastmath=FAST)
 def sweep(
     rows, starts, sizes, weights, half, psi, coef, log_local, multiplier, slab, fictitious, rng
 ):
@@ -180,39 +210,40 @@ def sweep(
 
     ``rows`` (p, N) are the design's columns, ``half`` is label - 1/2, psi the log odds.
     """
-    most = 1
-    for e in range(len(starts)):
-        most = max(most, sizes[e])
-    gram, vectors = np.empty((most, most)), np.empty((most, most))
-    r, g, b, change = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    most = max(1, np.max(sizes))
+    gram, r, change = np.empty((most, most)), np.empty(most), np.empty(most)
     for e in range(len(starts)):
         start, size = starts[e], sizes[e]
         if size == 4:
             _products_of_four(rows, start, weights, half, psi, gram, r)
         else:
             _products(rows, start, size, weights, half, psi, gram, r)
-        for i in range(size):
-            for j in range(size):
-                r[i] += gram[i, j] * coef[start + j]
-        _diagonalized(gram, vectors, size)
-        for i in range(size):
-            g[i] = max(gram[i, i], 0.0)
-            b[i] = 0.0
-            for j in range(size):
-                b[i] += vectors[j, i] * r[j]
-        log_u = _slice(log_local[e], size, g, b, multiplier[e], slab[e], fictitious[e], rng)
-        log_local[e] = log_u
-        precision = slab[e] + math.exp(-2 * log_u) / (multiplier[e] * multiplier[e])
-        for i in range(size):
-            total = precision + g[i]
-            b[i] = b[i] / total + rng.standard_normal() / math.sqrt(total)
-        for i in range(size):
-            new = 0.0
-            for j in range(size):
-                new += vectors[i, j] * b[j]
-            change[i] = new - coef[start + i]
-            coef[start + i] = new
+        log_local[e] = _draw_run(
+            start, size, gram, r, coef, log_local[e], multiplier[e], slab[e], fictitious[e],
+            change, rng,
+        )  # fmt: skip
         _moved(rows, start, size, change, psi)
+
+
+@njit(cache=True, fastmath=FAST)
+def sweep_gram(
+    gram, shift, rate, starts, sizes, coef, log_local, multiplier, slab, fictitious, rng
+):
+    """The same for the likelihood ``exp(rate (shift . coef - coef' gram coef / 2))``."""
+    most = max(1, np.max(sizes))
+    own, r, change = np.empty((most, most)), np.empty(most), np.empty(most)
+    product = gram @ coef
+    for e in range(len(starts)):
+        start, size = starts[e], sizes[e]
+        for i in range(size):
+            r[i] = rate * (shift[start + i] - product[start + i])
+            for j in range(size):
+                own[i, j] = rate * gram[start + i, start + j]
+        log_local[e] = _draw_run(
+            start, size, own, r, coef, log_local[e], multiplier[e], slab[e], fictitious[e],
+            change, rng,
+        )  # fmt: skip
+        _moved(gram, start, size, change, product)
 
 
 @njit(cache=True)
