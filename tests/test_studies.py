@@ -24,7 +24,7 @@ def load(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", ["nu = 1, Fixed", "nu = 5, Fixed"])
 def test_intervals_cover_the_truth_as_often_as_they_say(cell, seed):
-    study, count = load("coverage"), 80
+    study, count = load("interval_coverage"), 80
     found = np.array([study.replication(cell, 1000 * seed + k) for k in range(count)])
     covered = found[:, 0, :2].mean(axis=0)
     # 4.9 binomial standard errors: a false alarm in a million.
@@ -60,9 +60,9 @@ def test_estimator_and_posterior_have_the_covariances_of_the_theory(name, seed):
     sampling = study.ROWS * np.cov(estimates, rowvar=False)
     # A sample variance has a longer tail than a normal: 6 standard errors for one in a million.
     assert np.abs(study.in_errors(sampling, theory.sandwich, count)).max() < 6
-    fitted = [study.posterior_covariance(name, 1, each) for each in seeds[:10]]
+    fitted = [study.posterior_covariance(name, 1, each) for each in seeds[:15]]
     posterior = study.ROWS * np.diag(np.mean(fitted, axis=0))
-    # 10 times 300 draws, and 10 data sets, leave about 3 %.
+    # 15 times 200 draws, and 15 data sets, leave about 3 %.
     inverse = np.diag(theory.inverse_curvature)
     assert np.all(np.abs(posterior / inverse - 1) < 4.9 * 0.03), posterior / inverse
     # The broken twins: each with the other's theory, which differs in c.
