@@ -133,6 +133,7 @@ HEAVY = (
     "joblib",
     "matplotlib",
     "networkx",
+    "numba",
     "pandas",
     "rich",
     "scipy.stats",
