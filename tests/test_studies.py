@@ -24,7 +24,7 @@ def load(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", ["nu = 1, Fixed", "nu = 5, Fixed"])
 def test_intervals_cover_the_truth_as_often_as_they_say(cell, seed):
-    study, count = load("coverage"), 80
+    study, count = load("interval_coverage"), 80
     found = np.array([study.replication(cell, 1000 * seed + k) for k in range(count)])
     covered = found[:, 0, :2].mean(axis=0)
     # 4.9 binomial standard errors: a false alarm in a million.
