@@ -32,6 +32,7 @@ import ncbayes as ncb
 # The density for NumPyro is that of studies/slab_forms.py.
 sys.path.append(str(Path(__file__).parents[1] / "studies"))
 import nuts_horseshoe as nuts
+from pooled import Pooled, pooled
 
 CLOCKS: dict[str, Callable[[], float]] = {
     "wall": time.perf_counter,
@@ -86,7 +87,7 @@ def ours(
 
 
 def theirs(
-    contrast: nuts.Pooled,
+    contrast: Pooled,
     tune: int,
     draws: int,
     clock: Callable[[], float],
@@ -103,7 +104,7 @@ def theirs(
 
 
 def drawn_again(
-    mcmc: Any, contrast: nuts.Pooled, draws: int, clock: Callable[[], float]
+    mcmc: Any, contrast: Pooled, draws: int, clock: Callable[[], float]
 ) -> tuple[Measured, int]:
     """More draws from where NUTS stands, compiled before the clock starts."""
     import jax
@@ -143,7 +144,7 @@ def compare(simulated: Any, ratio: float, options: argparse.Namespace) -> None:
     """Print one noise ratio."""
     clock = CLOCKS[options.clock]
     posterior, our_all, our_kept = ours(simulated, ratio, 1000, options.draws, clock)
-    contrast = nuts.pooled(posterior, simulated.model)
+    contrast = pooled(posterior, simulated.model)
     count, double = options.nuts_draws, not options.single
     nuts_all, nuts_kept, bad = theirs(contrast, count, count, clock, options.accept, double)
     print(f"\nnu = {ratio:g}: {contrast.statistics.shape[0]} points, "

@@ -23,6 +23,7 @@ from scipy.stats import norm
 
 import ncbayes as ncb
 import nuts_horseshoe as nuts
+from pooled import Pooled, pooled
 
 FORMS = ("conditional", "likelihood")
 FALSE_ALARM = 1e-6
@@ -46,7 +47,7 @@ def fitted(simulated: Any, form: str, ratio: float, **settings: Any) -> ncb.Post
 
 
 def nuts_draws(
-    contrast: nuts.Pooled, form: str, tune: int, draws: int, chains: int, seed: int
+    contrast: Pooled, form: str, tune: int, draws: int, chains: int, seed: int
 ) -> tuple[np.ndarray, int]:
     """NUTS's draws (chain, draw, parameter) and the number of its divergences."""
     mcmc = nuts.sampler(contrast, form, tune, draws, chains, TARGET_ACCEPT)
@@ -85,7 +86,7 @@ def main() -> None:
     posteriors = {
         form: fitted(simulated, form, options.ratio, seed=options.seed, **counts) for form in FORMS
     }
-    one, other = (nuts.pooled(each, simulated.model) for each in posteriors.values())
+    one, other = (pooled(each, simulated.model) for each in posteriors.values())
     if not np.array_equal(one.statistics, other.statistics):
         raise RuntimeError("the two fits were set against different noise")
     ours = {form: nuts.our_draws(each) for form, each in posteriors.items()}
