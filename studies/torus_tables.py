@@ -242,10 +242,12 @@ def main() -> None:
     count = options.replications
     print(f"{count} replications, {TUNE} + {DRAWS} sweeps, one chain; the paper has 100")
     for scenario in options.scenarios:
-        done = {}
-        for method in options.methods:
-            places = [(scenario, method, seed) for seed in range(1, count + 1)]
-            done[method] = replications(replication, places, options.cores, options.keep)
+        # Seed by seed, so that of a run that was stopped all methods have the same number.
+        seeds = range(1, count + 1)
+        places = [(scenario, method, seed) for seed in seeds for method in options.methods]
+        found = replications(replication, places, options.cores, options.keep)
+        width = len(options.methods)
+        done = {method: found[k::width] for k, method in enumerate(options.methods)}
         print(tables(scenario, done), flush=True)
 
 
