@@ -17,7 +17,6 @@ and a horseshoe prior: there squared error and posterior variance need not go to
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 import ncbayes as ncb
+from kept import replications
 
 RATIOS = (1.0, 5.0)
 Maker = Callable[[Any, np.ndarray], Any]
-Row = tuple[tuple[str, float, int], dict[str, list[float]]]
 MATCHED: dict[str, Maker] = {"matched": lambda model, data: "matched"}
 UNIFORM: dict[str, Maker] = {"uniform": lambda model, data: ncb.noise.Uniform(model.space)}
 TREE: dict[str, Maker] = {"tree": lambda model, data: ncb.noise.Tree.match(data)}
@@ -113,24 +111,10 @@ def random_graph(nodes: int) -> tuple[Any, np.ndarray]:
     return model, np.repeat(np.where(linked, 0.3, 0.0), 2)
 
 
-def replication(name: str, ratio: float, seed: int) -> Row:
-    """One data set of a case of the grid, with where it belongs."""
+def replication(name: str, ratio: float, seed: int) -> dict[str, list[float]]:
+    """One data set of a case of the grid."""
     found = measured(cases()[name], ratio, seed)
-    return (name, ratio, seed), {label: values.tolist() for label, values in found.items()}
-
-
-def replications(name: str, ratio: float, count: int, cores: int, keep: Path | None) -> list[Any]:
-    """All replications of a cell, those in the file ``keep`` read and the others run."""
-    lines = keep.read_text().splitlines() if keep and keep.exists() else []
-    done = {tuple(place): found for place, found in map(json.loads, lines)}
-    wanted = [(name, ratio, seed) for seed in range(1, count + 1)]
-    run = Parallel(n_jobs=cores, return_as="generator_unordered")
-    for place, found in run(delayed(replication)(*each) for each in wanted if each not in done):
-        done[place] = found
-        if keep:
-            with keep.open("a") as file:
-                file.write(json.dumps([place, found]) + "\n")
-    return [done[place] for place in wanted]
+    return {label: values.tolist() for label, values in found.items()}
 
 
 def measured(case: Case, ratio: float, seed: int) -> dict[str, np.ndarray]:
@@ -206,7 +190,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for name in options.models:
         for ratio in options.ratios:
-            done = replications(name, ratio, options.replications, options.cores, options.keep)
+            places = [(name, ratio, seed) for seed in range(1, options.replications + 1)]
+            done = replications(replication, places, options.cores, options.keep)
             print(table(name, ratio, done), flush=True)
 
 
