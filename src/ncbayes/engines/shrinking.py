@@ -8,6 +8,7 @@ together in every sweep, and now and then a leap of all coefficients that the da
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -38,7 +39,9 @@ ACTIVE = 0.3
 # Leaps are made in this share of the sweeps, or in fewer if they would take most of the time: a
 # flop of theirs takes about three times as long as one of a sweep, which reads nothing twice.
 LEAPS, SLOWER = 1 / 3, 3.0
+# Three quarters of a half turn in a standard normal: the slow directions are wider than that.
 TURN = 2.4
+# The metric of leaps is cut from a Gram matrix of up to so many columns, 32 MB; else made anew.
 MOST_GRAM = 2000
 
 
@@ -353,15 +356,15 @@ def _layout(target: Target, scales: State) -> Layout | None:
             made = Layout(
                 free,
                 tuple(_picked(each.design, None, free) for each in target.contrasts),
-                tuple(_kept(each.design) for each in target.contrasts),
+                _kept([each.design for each in target.contrasts]),
             )
     _LAYOUTS[target] = made
     return made
 
 
-def _kept(design: Design) -> FloatArray | None:
-    points, columns = design.shape
-    return rows_of(design, 0, columns) if points * columns <= KEPT_ENTRIES else None
+def _kept(designs: list[Design]) -> tuple[FloatArray | None, ...]:
+    small = sum(math.prod(design.shape) for design in designs) <= KEPT_ENTRIES
+    return tuple(rows_of(each, 0, each.shape[1]) if small else None for each in designs)
 
 
 def _blocks(clusters: Clusters, points: int) -> list[tuple[int, int]]:
