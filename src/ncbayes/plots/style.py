@@ -1,0 +1,66 @@
+"""What all pictures share: colours, legends, names, ticks and checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ncbayes.base import InputError, shown
+from ncbayes.posterior import Posterior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+# Okabe and Ito's palette: told apart by the colour-blind, and in print.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#6B6B6B"
+COLOURS = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", ORANGE, "#F0E442", "#000000")
+# Letters of a name that a panel has room for.
+MOST_LETTERS = 20
+
+
+def check_posterior(name: str, posterior: object) -> None:
+    """Refuse what is no posterior; ``name`` is the function that asks."""
+    if not isinstance(posterior, Posterior):
+        raise InputError(
+            f"{name} needs the posterior that ncbayes.fit or ncbayes.load returns, got "
+            f"{shown(posterior)}"
+        )
+
+
+def check_most(most: object) -> None:
+    """Refuse what is no number of things to show."""
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        raise InputError(f"most must be a whole number, 1 or more, got {shown(most)}")
+
+
+def legend_above(axis: Axes, columns: int = 1) -> None:
+    """The legend over the upper left corner of the panel."""
+    axis.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1),
+                borderaxespad=0, ncols=columns)  # fmt: skip
+
+
+def angle_ticks(axis: Axis, step: float = 0.5) -> None:
+    """Ticks from -pi to pi, ``step`` pi apart, labelled in multiples of pi."""
+    multiples = np.arange(-1, 1 + step / 2, step)
+    axis.set_ticks(np.pi * multiples, [_multiple_of_pi(each) for each in multiples])
+
+
+def _multiple_of_pi(multiple: float) -> str:
+    if multiple == 0:
+        return "0"
+    sign, size = "-" if multiple < 0 else "", abs(multiple)
+    whole = "" if size == 1 else f"{size:g}"
+    return rf"${sign}\pi/2$" if size == 0.5 else rf"${sign}{whole}\pi$"
+
+
+def short(label: object) -> str:
+    """A name, cut if long."""
+    text = str(label)
+    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + "..."
+
+
+def cycle(count: int) -> list[str]:
+    """So many colours, over and over."""
+    return [COLOURS[k % len(COLOURS)] for k in range(count)]
