@@ -41,18 +41,11 @@ def legend_above(axis: Axes, columns: int = 1) -> None:
                 borderaxespad=0, ncols=columns)  # fmt: skip
 
 
-def angle_ticks(axis: Axis, step: float = 0.5) -> None:
-    """Ticks from -pi to pi, ``step`` pi apart, labelled in multiples of pi."""
-    multiples = np.arange(-1, 1 + step / 2, step)
-    axis.set_ticks(np.pi * multiples, [_multiple_of_pi(each) for each in multiples])
-
-
-def _multiple_of_pi(multiple: float) -> str:
-    if multiple == 0:
-        return "0"
-    sign, size = "-" if multiple < 0 else "", abs(multiple)
-    whole = "" if size == 1 else f"{size:g}"
-    return rf"${sign}\pi/2$" if size == 0.5 else rf"${sign}{whole}\pi$"
+def angle_ticks(axis: Axis, halves: bool = True) -> None:
+    """Ticks at -pi, 0 and pi, and with ``halves`` between them."""
+    labels = {-1.0: r"$-\pi$", -0.5: r"$-\pi/2$", 0.0: "0", 0.5: r"$\pi/2$", 1.0: r"$\pi$"}
+    kept = [each for each in labels if halves or each.is_integer()]
+    axis.set_ticks([np.pi * each for each in kept], [labels[each] for each in kept])
 
 
 def short(label: object) -> str:
