@@ -113,7 +113,7 @@ def test_observed_and_replicated_are_compared_by_panel(drawn):
     assert outside == [[0.9, 0.2], [0.05, 0.2]]
     bars = [each for each in locking.collections if isinstance(each, LineCollection)]
     assert bars[0].get_segments()[0].tolist() == [[0.5, 0.4], [0.5, 0.6]]
-    assert [text.get_text() for text in locking.texts] == ["a, c", "b, c"]
+    assert [text.get_text() for text in locking.texts] == ["farthest out:\na, c\nb, c"]
     assert locking.get_title().startswith("phase locking\n2 of 3 outside, overall p = ")
     assert locking.get_xlim() == locking.get_ylim()
     assert resultant.get_title().startswith("resultant length\n0 of 1 outside")

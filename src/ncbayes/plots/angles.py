@@ -77,7 +77,7 @@ def predictive(check: AngleCheck) -> Figure:
 
     A panel a statistic. A mark for each node or pair: what was observed, and the mean of the
     replications with the interval that holds ``check.level`` of them. Where the interval misses
-    the diagonal the mark is filled, and the farthest have their names.
+    the diagonal the mark is filled; the farthest are named.
     """
     if not isinstance(check, AngleCheck):
         raise InputError(
@@ -177,12 +177,19 @@ def _draw_comparison(axis: Axes, part: pd.DataFrame, circular: bool) -> None:
     if circular and ends[1] - ends[0] > np.pi:
         angle_ticks(axis.xaxis)
         angle_ticks(axis.yaxis)
-    far = np.argsort(-np.abs(observed - mean) * outside, kind="stable")[:MOST_NAMED]
-    for row in far[outside[far]]:
-        names = [short(part[end].iloc[row]) for end in ("node1", "node2") if part[end].iloc[row]]
-        above = observed[row] < mean[row]  # the mark lies on this side of the diagonal
-        axis.annotate(
-            ", ".join(names), (observed[row], high[row] if above else low[row]),
-            (0, 3 if above else -3), textcoords="offset points", fontsize="x-small", ha="center",
-            va="bottom" if above else "top",
-        )  # fmt: skip
+    _name_farthest(axis, part, (observed - mean) * outside)
+
+
+def _name_farthest(axis: Axes, part: pd.DataFrame, beyond: FloatArray) -> None:
+    """The names of those farthest out, in the corner where most of the marks are not."""
+    far = np.argsort(-np.abs(beyond), kind="stable")[:MOST_NAMED]
+    pairs = [part[["node1", "node2"]].iloc[row] for row in far if beyond[row] != 0]
+    if not pairs:
+        return
+    lines = [", ".join(short(name) for name in pair if name) for pair in pairs]
+    below = (beyond > 0).sum() > (beyond < 0).sum()
+    axis.text(
+        0.03 if below else 0.97, 0.97 if below else 0.03, "\n".join(["farthest out:", *lines]),
+        transform=axis.transAxes, fontsize="small", ha="left" if below else "right",
+        va="top" if below else "bottom",
+    )  # fmt: skip

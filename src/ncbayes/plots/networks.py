@@ -319,9 +319,11 @@ def _draw_labels(
         turn, left = math.degrees(math.atan2(y, x)), x < -1e-9
         middle = upright and abs(x) < 0.2
         sideways = "center" if middle else "right" if left else "left"
-        upward = ("bottom" if y > 0 else "top") if middle else "center"
+        upward = "center"
+        if upright and abs(y) > 0.6:
+            upward = "bottom" if y > 0 else "top"
         rotation = 0 if upright else turn + 180 * left
-        axis.annotate(short(node), (x, y), (9 * x, 9 * y), ha=sideways, va=upward,
+        axis.annotate(short(node), (x, y), (10 * x, 10 * y), ha=sideways, va=upward,
                       rotation=rotation, rotation_mode="anchor", **options)  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Do 90 % intervals for theta cover the truth 90 % of the time? (The paper's section 3.)
 
-    python studies/coverage.py [--replications 300] [--cores 2]
+    python studies/interval_coverage.py [--replications 300] [--cores 2]
 
 Von Mises, n = 200. The paper's theorem says that the posterior covariance of theta given one noise
 set equals the sampling covariance of the estimator, noise draw included, so fixed noise should
