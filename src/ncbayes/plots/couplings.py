@@ -56,15 +56,15 @@ def coefficients(
     table = table.iloc[:most] if chosen is None else table.loc[chosen]
     if not len(table):
         raise InputError("plots.coefficients needs at least one edge to show, got none")
-    height = 1.6 + 0.28 * len(table)
+    names = [f"{short(one)}, {short(other)}" for one, other in table.index]
+    width = 0.6 + 0.08 * max(map(len, names)) + 2.2 * len(graph.kinds)
     figure, axes = plt.subplots(
-        1, len(graph.kinds), figsize=(max(5.0, 1.6 + 2.2 * len(graph.kinds)), height),
+        1, len(graph.kinds), figsize=(max(5.0, width), 1.6 + 0.28 * len(table)),
         squeeze=False, layout="constrained", sharex=True, sharey=True,
     )  # fmt: skip
     for axis, kind in zip(axes[0], graph.kinds, strict=True):
         _draw_intervals(axis, table, kind)
         axis.set_title(WORDS.get(kind, kind), fontsize="medium")
-    names = [f"{short(one)}, {short(other)}" for one, other in table.index]
     axes[0, 0].set_yticks(range(len(names)), names)
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(f"coefficient: posterior median and {100 * level:g} % interval", fontsize=10)

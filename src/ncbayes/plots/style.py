@@ -49,9 +49,13 @@ def angle_ticks(axis: Axis, halves: bool = True) -> None:
 
 
 def short(label: object) -> str:
-    """A name, cut if long."""
+    """A name, with its middle left out if long: names often differ at the end.
+
+    >>> short("prefrontal channel 12")
+    'prefrontal ...nel 12'
+    """
     text = str(label)
-    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + "..."
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 9]}...{text[-6:]}"
 
 
 def cycle(count: int) -> list[str]:
