@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +91,10 @@ def dead_links(page: Path, text: str) -> list[str]:
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
-    run(str(page.relative_to(ROOT)), page.read_text())
+    try:
+        run(str(page.relative_to(ROOT)), page.read_text())
+    finally:
+        plt.close("all")  # matplotlib warns of more than twenty
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)

@@ -2,9 +2,11 @@
 
 import importlib.util
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ncbayes as ncb
@@ -89,3 +91,33 @@ def test_adaptive_noise_is_not_worse_than_the_noise_it_starts_from(seed):
     # The broken twin: noise that is worse for certain must be seen to be.
     ratio, error = study.ratio_with_error(errors["far"], errors["matched"])
     assert ratio > 1 + 2 * error, (ratio, error)
+
+
+def test_wind_tells_pairs_apart_by_hour_and_airport():
+    study = load("wind")
+    edges = pd.DataFrame(
+        {
+            "node1": ["EWR 00Z", "EWR 00Z", "JFK 06Z"],
+            "node2": ["JFK 00Z", "EWR 06Z", "JFK 12Z"],
+            "selected": [True, False, True],
+            "strength": [3.0, 1.0, 2.0],
+            "probability": [1.0, 0.5, 0.9],
+        }
+    )
+    table = study.by_kind(edges)
+    assert table.index.tolist() == [" 0 h apart, other airport", " 6 h apart, same airport"]
+    assert table["possible"].tolist() == [1, 2]
+    assert table["selected"].tolist() == [1, 1]
+    assert table["mean strength"].tolist() == [3.0, 1.5]
+
+
+def test_no_study_hides_a_package():
+    """Python puts a script's folder first: studies/coverage.py would be numba's coverage."""
+    hidden = [path.stem for path in STUDIES.glob("*.py") if is_package(path.stem)]
+    assert hidden == []
+    assert is_package("json")
+    assert is_package("coverage")
+
+
+def is_package(name):
+    return name == "coverage" or PathFinder.find_spec(name) is not None

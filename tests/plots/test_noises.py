@@ -12,13 +12,6 @@ ANGLE = ncb.models.VonMises()
 TRUTH = np.array([1.5, 0.5])
 
 
-@pytest.fixture(autouse=True)
-def _agg():
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
-
-
 def fit(model, data, **options):
     return ncb.fit(model, data, **{"noise": "matched", **SHORT, **options})
 
