@@ -289,6 +289,20 @@ def test_the_simplest_of_the_best_is_taken(shares, name, scripted, choices):
     )
 
 
+@pytest.mark.parametrize(
+    ("kept", "name"),
+    [
+        ({"matched": 0.19, "tree": 0.31, "model^0.5": 0.32, "model^0.9": 0.39}, "model^0.5"),
+        ({"matched": 0.03, "tree": 0.34, "model^0.5": 0.03, "model^0.9": 0.04}, "tree"),
+        ({"matched": 0.1, "uniform": 0.1, "model^0.5": 0.2, "model^0.9": 0.4}, "model^0.9"),
+        ({"matched": 0.1, "margins": 0.1, "model^0.3": 0.4, "model^0.51": 0.5}, "model^0.3"),
+        ({"matched": 0.0, "margins": 0.0}, "matched"),
+    ],
+)
+def test_noise_that_follows_the_data_closely_must_be_clearly_better(kept, name):
+    assert choice.choice_among(kept) == name
+
+
 def test_a_second_round_counts_only_where_it_is_better(scripted, choices):
     scripted(0.1, 0.2, 0.2, 0.4, 0.3)
     run(noise=Auto(alphas=(0.5,), rounds=2, batch=4), noise_ratio=1.0)

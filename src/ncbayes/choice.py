@@ -21,6 +21,11 @@ from ncbayes.resources import sweep_seconds
 
 # A simpler candidate that keeps this share of what the best one keeps is taken instead.
 NEARLY = 0.95
+# Noise that follows the data closely must keep so many times what other noise keeps: with many
+# parameters its squared errors are larger than its posteriors say (docs/measurements.md).
+CLEARLY = 1.3
+# Up to this alpha, noise tempered at the estimate does not count as close.
+LOOSE_ALPHA = 0.5
 # Noise ratios to choose from, up to the settings' largest, which is tried too.
 RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 
@@ -59,9 +64,7 @@ def choose(
         if max(trials.kept.values()) < (1 + SETTLED) * before:
             break
     kept = trials.kept
-    # Among equals, the fewer parameters were fitted to the data, the better.
-    plain_first = sorted(kept, key=RICH.__contains__)
-    name = next(each for each in plain_first if kept[each] >= NEARLY * max(kept.values()))
+    name = choice_among(kept)
     done = trials.done[name]
     noises, ratio, reason, share = done.noises, given, "as given", kept[name]
     if noise_ratio is None:
@@ -72,6 +75,25 @@ def choose(
     sizes = noise_points(problem.data, ratio)
     paragraph = _paragraph(described(name, noises), kept, ratio, reason, share)
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
+
+
+def choice_among(kept: Mapping[str, float]) -> str:
+    """The simplest candidate that is nearly the best; a close one only if it is clearly the best.
+
+    >>> choice_among({"matched": 0.2, "uniform": 0.3, "model^0.5": 0.3, "model^0.9": 0.38})
+    'uniform'
+    """
+    loose = {name: share for name, share in kept.items() if not _is_close(name)}
+    close = {name: share for name, share in kept.items() if name not in loose}
+    clear = max(close.values(), default=0.0) > CLEARLY * max(loose.values())
+    among = close if clear else loose
+    return next(name for name in among if among[name] >= NEARLY * max(among.values()))
+
+
+def _is_close(name: str) -> bool:
+    """Whether noise follows the data closely, with their accidents."""
+    tempered = name.startswith("model^")
+    return float(name.removeprefix("model^")) > LOOSE_ALPHA if tempered else name in RICH
 
 
 def noise_points(data: Sequence[FloatArray], ratio: float) -> tuple[int, ...]:
@@ -202,8 +224,9 @@ def _paragraph(
     others = ", ".join(f"{each} {100 * value:.0f} %" for each, value in kept.items())
     return (
         f"Noise chosen: {chosen}. In short trials a contrast kept this "
-        f"share of the exact likelihood's information: {others}; the simplest within "
-        f"{100 * (1 - NEARLY):.0f} % of the best was taken. Noise ratio {ratio:g} ({reason}): the "
+        f"share of the exact likelihood's information: {others}. Noise that follows the data "
+        f"closely is taken if it keeps {CLEARLY:g} times as much as any other; among equals, "
+        f"within {100 * (1 - NEARLY):.0f} %, the simplest. Noise ratio {ratio:g} ({reason}): the "
         f"share kept is then about {100 * share:.0f} %, and intervals are about "
         f"{100 * (share**-0.5 - 1):.0f} % wider than with the exact likelihood."
     )

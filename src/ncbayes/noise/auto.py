@@ -27,7 +27,8 @@ class Auto:
     Each candidate is tried out for a batch of sweeps and scored by the share of the exact
     likelihood's information that the contrast with it keeps: noise matched to the data, fitted
     families, and the fitted model itself, tempered. The best is taken, or a simpler one that is
-    nearly as good. ``posterior.noise_report()`` tells why.
+    nearly as good; noise that follows the data closely only if it is clearly better.
+    ``posterior.noise_report()`` tells why.
 
     Parameters
     ----------
