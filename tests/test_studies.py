@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
 
 import numpy as np
@@ -109,15 +108,3 @@ def test_wind_tells_pairs_apart_by_hour_and_airport():
     assert table["possible"].tolist() == [1, 2]
     assert table["selected"].tolist() == [1, 1]
     assert table["mean strength"].tolist() == [3.0, 1.5]
-
-
-def test_no_study_hides_a_package():
-    """Python puts a script's folder first: studies/coverage.py would be numba's coverage."""
-    hidden = [path.stem for path in STUDIES.glob("*.py") if is_package(path.stem)]
-    assert hidden == []
-    assert is_package("json")
-    assert is_package("coverage")
-
-
-def is_package(name):
-    return name == "coverage" or PathFinder.find_spec(name) is not None

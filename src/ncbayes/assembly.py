@@ -44,12 +44,12 @@ def assembled(
         "posterior": _posterior(problem, stacked),
         "sample_stats": _sample_stats(stacked),
         "observed_data": _observed(problem),
-        **_recorded(problem, records),
     }
     if problem.losses:
         groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
     else:
         groups["noise"] = _noise(problem, states, stacked)
+    groups |= _recorded(problem, records)
     graph = graph_of(problem.model)
     if graph is not None:
         groups["graph"] = graph.dataset()
