@@ -9,7 +9,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes.base import Draw
 from ncbayes.contrast import Target, contrast
-from ncbayes.engines import Gibbs, shrinking
+from ncbayes.engines import Gibbs, Hyvarinen, shrinking
 from ncbayes.priors import Horseshoe, Normal
 from ncbayes.priors.blocks import Blocks, Part, blocks
 from ncbayes.problem import noise_set
@@ -59,6 +59,22 @@ def test_the_other_form_of_the_slab_is_rejected(seed):
     prior = WrongForm(slab=0.5, runs=(2,), relative=np.ones(1))
     with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
         check_engine(Gibbs(), of_coef(prior), seed=seed)
+
+
+def of_theta(prior):
+    """For the losses of check_engine: three statistics, no c."""
+    return Blocks((Part("theta", prior, 0, 3),))
+
+
+def test_h_bayes_leaves_its_posterior_invariant(seed):
+    prior = replace(Horseshoe(slab=0.5), runs=(2, 1))
+    check_engine(Hyvarinen(), of_theta(prior), groups=2, seed=seed)
+
+
+def test_h_bayes_with_the_other_form_of_the_slab_is_rejected(seed):
+    prior = WrongForm(slab=0.5, runs=(2, 1), relative=np.ones(2))
+    with pytest.raises(AssertionError, match="does not leave the generalized posterior invariant"):
+        check_engine(Hyvarinen(), of_theta(prior), seed=seed)
 
 
 def test_a_target_that_the_data_say_nothing_about():
