@@ -2,8 +2,8 @@
 
     python studies/asymptotic_covariance.py [--replications 500] [--fits 500] [--cores 2]
 
-n = 1000, where what the theory leaves out, of order 1 / n, is one percent or so; 500 replications
-leave 6 % in a variance. Von Mises angles against uniform noise, and a Gaussian against normal noise
+n = 2000, where what the theory leaves out, of order 1 / n, is half a percent or so; 500
+replications leave 6 % in a variance of the estimator and 0.6 % in that of the posterior. Von Mises angles against uniform noise, and a Gaussian against normal noise
 of twice its standard deviation. In every replication the estimator, that is the maximum of the
 contrastive likelihood; in the first ``fits`` also a posterior, of other data. Two things are
 compared with the theory: n times the covariance of the estimator over replications with
@@ -24,7 +24,7 @@ from ncbayes.contrast import contrast
 from ncbayes.engines.leap import LogPosterior, laplace
 from ncbayes.problem import noise_set
 
-ROWS = 1000
+ROWS = 2000
 RATIOS = (1, 5, 20)
 MODELS = {
     "VonMises": (
@@ -65,7 +65,7 @@ def posterior_covariance(name: str, noise_ratio: int, seed: int) -> np.ndarray:
             data,
             noise=noise,
             noise_ratio=noise_ratio,
-            draws=200,
+            draws=100,
             tune=50,
             chains=1,
             cores=1,

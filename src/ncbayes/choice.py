@@ -58,13 +58,13 @@ def choose(
         with suppress(InputError):  # no density at some of the data, say
             trials.run(name, _fitted(problem, fitted))
     for _ in range(settings.rounds):
-        before = max(trials.kept.values())
+        before, share = trials.chosen, trials.kept[trials.chosen]
         for alpha in settings.alphas:
             trials.run(f"model^{alpha:g}", trials.tempered(alpha))
-        if max(trials.kept.values()) < (1 + SETTLED) * before:
+        if trials.chosen == before and trials.kept[before] < (1 + SETTLED) * share:
             break
     kept = trials.kept
-    name = choice_among(kept)
+    name = trials.chosen
     done = trials.done[name]
     noises, ratio, reason, share = done.noises, given, "as given", kept[name]
     if noise_ratio is None:
@@ -131,10 +131,14 @@ class _Trials:
         self._count += 1
         return self._problem.adaptation_rng(self._count)
 
+    @property
+    def chosen(self) -> str:
+        """The candidate that would be taken now."""
+        return choice_among(self.kept)
+
     def best(self) -> Trial | None:
-        """The trial of the best noise so far."""
-        kept = self.kept
-        return self.done[max(kept, key=kept.__getitem__)].trial if kept else None
+        """The trial of the noise that would be taken now."""
+        return self.done[self.chosen].trial if self.done else None
 
     def run(self, name: str, noises: tuple[Noise, ...] | None) -> None:
         """Try noise out; a second trial under a name stays if it is better."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ncbayes.base import Clusters, FloatArray, InputError, Precision, State, shown
+from ncbayes.base import BoolArray, Clusters, FloatArray, InputError, Precision, State, shown
 from ncbayes.priors.normal import check_scale, numbers
 from ncbayes.priors.pairs import by_edge
 from ncbayes.priors.slices import slice_sample
@@ -22,6 +24,20 @@ LOCAL_WIDTH = 3.0
 MOST_LOG = 300.0
 # log tau and log u for the exact draw of scales from a prior with a fictitious slab.
 GRID = np.linspace(-40.0, 40.0, 1601)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """What no state changes, one entry a run."""
+
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    relative: FloatArray
+    """s; inf where the slab alone acts, and where a pair is out."""
+    log_relative: FloatArray
+    slab: FloatArray
+    """The slab's precision."""
+    fictitious: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,31 +115,32 @@ class Horseshoe:
         return replace(self, runs=tuple(int(size) for size in sizes), relative=relative)
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
-        count = (shape[0], len(self._sizes(shape)))
-        fictitious = self._fictitious(shape)
-        if not fictitious.any():
+        runs = self._runs(shape)
+        count = (shape[0], len(runs.sizes))
+        if not runs.fictitious.any():
             local = np.abs(rng.standard_cauchy(count))
             return {"local": np.clip(local, 1e-100, 1e100)} | self._drawn_tau(rng)
         state = self._drawn_tau(rng) if self.tau is not None else {"tau": self._tilted(shape, rng)}
         local, missing = np.ones(count), np.ones(count, dtype=bool)
-        half = np.broadcast_to(self._sizes(shape) / 2, count)
-        ratio = np.broadcast_to(self._multiplier(state, shape) / (self.slab or 1.0), count)
+        half = np.broadcast_to(runs.sizes / 2, count)
+        ratio = np.broadcast_to(self._multiplier(state, runs) / (self.slab or 1.0), count)
         while missing.any():
             local = np.where(missing, np.abs(rng.standard_cauchy(count)), local)
-            kept = -half * np.log1p(np.where(fictitious, local * ratio, 0.0) ** 2)
+            kept = -half * np.log1p(np.where(runs.fictitious, local * ratio, 0.0) ** 2)
             missing &= np.log(rng.random(count)) > kept
         return {"local": np.clip(local, 1e-100, 1e100)} | state
 
     def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
-        sizes = self._sizes(shape)
-        precision = self._precision(state, shape)
-        return Precision(np.repeat(precision, sizes, axis=1)), np.zeros(shape)
+        runs = self._runs(shape)
+        precision = np.repeat(self._precision(state, runs), runs.sizes, axis=1)
+        return Precision(precision), np.zeros(shape)
 
     def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
-        squares = self._squares(theta)
+        runs = self._runs(theta.shape)
+        squares = np.add.reduceat(theta**2, runs.starts, axis=1)
 
         def log_density(log_local: FloatArray) -> FloatArray:
-            return self._by_run(self.relocated(state, log_local), theta.shape, squares)
+            return self._by_run(self.relocated(state, log_local), runs, squares)
 
         moved = slice_sample(log_density, np.log(state["local"]), LOCAL_WIDTH, rng)
         return self.update_global(self.relocated(state, moved), theta, rng)
@@ -134,31 +151,30 @@ class Horseshoe:
             return state
         from ncbayes.priors.tau import moves
 
-        shape = theta.shape
-        relative = self._relative(shape)
+        runs = self._runs(theta.shape)
         log_tau, log_local = moves(
-            float(np.log(state["tau"][0])),
+            math.log(state["tau"][0]),
             np.log(state["local"]),
-            self._squares(theta),
-            self._sizes(shape),
-            np.log(np.where(relative == 0, np.inf, relative)),
-            self._slab(shape),
-            self._fictitious(shape),
-            float(np.log(self.scale)),
+            np.add.reduceat(theta**2, runs.starts, axis=1),
+            runs.sizes,
+            runs.log_relative,
+            runs.slab,
+            runs.fictitious,
+            math.log(self.scale),
             rng,
         )
         return {"local": _exp(log_local), "tau": _exp(np.array([log_tau]))}
 
     def clusters(self, state: State, shape: tuple[int, int]) -> Clusters:
-        sizes = self._sizes(shape)
+        runs, log_local = self._runs(shape), np.log(state["local"])
         return Clusters(
-            np.cumsum(sizes) - sizes,
-            sizes,
-            np.log(state["local"]),
-            self._multiplier(state, shape),
-            self._slab(shape),
-            self._fictitious(shape),
-            self._heads(state),
+            runs.starts,
+            runs.sizes,
+            log_local,
+            self._multiplier(state, runs),
+            runs.slab,
+            runs.fictitious,
+            np.log(state["tau"] / self.scale) if self.tau is None else log_local.ravel(),
         )
 
     def relocated(self, state: State, log_local: FloatArray) -> State:
@@ -168,58 +184,52 @@ class Horseshoe:
         name = "tau" if self.tau is None else "local"
         return {**state, name: _exp(np.log(state[name]) + log_factor)}
 
-    def _heads(self, state: State) -> FloatArray:
-        """The logarithms that ``rescaled`` moves, each half-Cauchy."""
-        if self.tau is None:
-            return np.asarray(np.log(state["tau"] / self.scale))
-        return np.log(state["local"]).ravel()
-
-    def _by_run(self, state: State, shape: tuple[int, int], squares: FloatArray) -> FloatArray:
+    def _by_run(self, state: State, runs: _Runs, squares: FloatArray) -> FloatArray:
         """Log density of each run's theta and log u, (group, run)."""
-        precision, sizes = self._precision(state, shape), self._sizes(shape)
-        normalizer = precision
-        if self.slab_form == "likelihood" and self.slab is not None:
-            base = (state["local"] * self._multiplier(state, shape)) ** -2
-            normalizer = np.where(self._fictitious(shape), base, precision)
-        gaussian = (sizes * np.log(normalizer) - precision * squares) / 2
+        precision = normalizer = self._precision(state, runs)
+        if runs.fictitious.any():
+            base = (state["local"] * self._multiplier(state, runs)) ** -2
+            normalizer = np.where(runs.fictitious, base, precision)
+        gaussian = (runs.sizes * np.log(normalizer) - precision * squares) / 2
         return np.asarray(gaussian + _log_half_cauchy(np.log(state["local"])))
 
-    def _precision(self, state: State, shape: tuple[int, int]) -> FloatArray:
+    def _precision(self, state: State, runs: _Runs) -> FloatArray:
         """Of each run's coefficients, (group, run)."""
-        base = (state["local"] * self._multiplier(state, shape)) ** -2
-        return np.asarray(np.minimum(self._slab(shape) + base, 1e200))
+        base = (state["local"] * self._multiplier(state, runs)) ** -2
+        return np.asarray(np.minimum(runs.slab + base, 1e200))
 
-    def _squares(self, theta: FloatArray) -> FloatArray:
-        """The sum of squares of each run, (group, run)."""
-        sizes = self._sizes(theta.shape)
-        return np.add.reduceat(theta**2, np.cumsum(sizes) - sizes, axis=1)
-
-    def _sizes(self, shape: tuple[int, int]) -> Any:
-        sizes = np.ones(shape[1], dtype=np.intp) if self.runs is None else np.array(self.runs)
-        if sizes.sum() != shape[1]:
-            raise InputError(
-                f"this Horseshoe was bound to {sizes.sum()} statistics, got {shape[1]}"
-            )
-        return sizes
-
-    def _relative(self, shape: tuple[int, int]) -> FloatArray:
-        return np.ones(len(self._sizes(shape))) if self.relative is None else self.relative
-
-    def _multiplier(self, state: State, shape: tuple[int, int]) -> FloatArray:
-        """``tau s`` of each run; inf where the slab alone acts, and where a pair is out."""
+    def _multiplier(self, state: State, runs: _Runs) -> FloatArray:
+        """``tau s`` of each run."""
         tau = state["tau"][0] if self.tau is None else self.tau
-        relative = self._relative(shape)
-        return np.asarray(np.where(relative == 0, np.inf, relative) * tau)
+        return np.asarray(runs.relative * tau)
 
-    def _slab(self, shape: tuple[int, int]) -> FloatArray:
-        """The slab's precision for each run."""
-        own = 0.0 if self.slab is None else self.slab**-2
-        return np.where(self._relative(shape) == 0, OUT**-2, own)
+    def _runs(self, shape: tuple[int, int]) -> _Runs:
+        """Of the bound statistics; one run a statistic if it has not been bound."""
+        runs = self._bound_runs if self.runs is not None else self._made((1,) * shape[1])
+        if runs.sizes.sum() != shape[1]:
+            raise InputError(
+                f"this Horseshoe was bound to {runs.sizes.sum()} statistics, got {shape[1]}"
+            )
+        return runs
 
-    def _fictitious(self, shape: tuple[int, int]) -> Any:
-        relative = self._relative(shape)
+    @cached_property
+    def _bound_runs(self) -> _Runs:
+        return self._made(self.runs or ())
+
+    def _made(self, runs: tuple[int, ...]) -> _Runs:
+        sizes = np.array(runs, dtype=np.intp)
+        given = np.ones(len(sizes)) if self.relative is None else self.relative
+        relative, own = np.where(given == 0, np.inf, given), 0.0 if self.slab is None else self.slab
+        slab = np.where(given == 0, OUT**-2, own and own**-2)
         likelihood = self.slab_form == "likelihood" and self.slab is not None
-        return np.isfinite(relative) & (relative > 0) & likelihood
+        return _Runs(
+            np.cumsum(sizes) - sizes,
+            sizes,
+            relative,
+            np.log(relative),
+            slab,
+            np.isfinite(relative) & likelihood,
+        )
 
     def _drawn_tau(self, rng: np.random.Generator) -> dict[str, FloatArray]:
         if self.tau is not None:
@@ -228,8 +238,9 @@ class Horseshoe:
 
     def _tilted(self, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
         """tau of the prior with a fictitious slab: its half-Cauchy times the mass left for u."""
-        kinds = np.column_stack([self._sizes(shape), self._relative(shape)])
-        different, times = np.unique(kinds[self._fictitious(shape)], axis=0, return_counts=True)
+        runs = self._runs(shape)
+        kinds = np.column_stack([runs.sizes, runs.relative])
+        different, times = np.unique(kinds[runs.fictitious], axis=0, return_counts=True)
         masses = tuple(
             (float(size), float(np.log(relative / float(self.slab or 1.0))), shape[0] * int(count))
             for (size, relative), count in zip(different, times, strict=True)
