@@ -3,8 +3,9 @@
     python studies/asymptotic_covariance.py [--replications 500] [--fits 500] [--cores 2]
 
 n = 2000, where what the theory leaves out, of order 1 / n, is half a percent or so; 500
-replications leave 6 % in a variance of the estimator and 0.6 % in that of the posterior. Von Mises angles against uniform noise, and a Gaussian against normal noise
-of twice its standard deviation. In every replication the estimator, that is the maximum of the
+replications leave 6 % in a variance of the estimator and 0.6 % in that of the posterior. Von Mises
+angles against uniform noise, and a Gaussian against normal noise of twice its standard deviation.
+In every replication the estimator, that is the maximum of the
 contrastive likelihood; in the first ``fits`` also a posterior, of other data. Two things are
 compared with the theory: n times the covariance of the estimator over replications with
 I^-1 J I^-1, and n times the posterior covariance with I^-1. Both are V for theta; for c they differ

@@ -192,7 +192,9 @@ class Clusters:
     slab: FloatArray
     fictitious: BoolArray
     heads: FloatArray
-    """Logarithms of half-Cauchy scales which ``Shrinkage.rescaled`` adds to."""
+    """Logarithms of half-Cauchy global scales which ``Shrinkage.rescaled`` adds to..."""
+    headed: BoolArray
+    """...and the runs that follow them; of the others it adds to log u."""
 
 
 @runtime_checkable

@@ -9,7 +9,8 @@ import pytest
 import ncbayes as ncb
 from ncbayes.base import Draw
 from ncbayes.contrast import Target, contrast
-from ncbayes.engines import Gibbs, Hyvarinen, shrinking
+from ncbayes.engines import Gibbs, Hyvarinen, layout, shrinking
+from ncbayes.engines.layout import layout_of
 from ncbayes.priors import Horseshoe, Normal
 from ncbayes.priors.blocks import Blocks, Part, blocks
 from ncbayes.problem import noise_set
@@ -105,8 +106,8 @@ def stepped(target, steps=3, **settings):
 def test_columns_that_are_not_kept_give_the_same_draws(monkeypatch):
     """The structured design is never formed then, neither whole nor in part that stays."""
     kept = stepped(torus_target())
-    monkeypatch.setattr(shrinking, "KEPT_ENTRIES", 0)
-    monkeypatch.setattr(shrinking, "BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(layout, "KEPT_ENTRIES", 0)
+    monkeypatch.setattr(layout, "BLOCK_ENTRIES", 1000)
     streamed = stepped(torus_target())
     np.testing.assert_allclose(streamed.coef, kept.coef, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
@@ -118,23 +119,28 @@ def test_blocks_of_runs_cover_all_of_them_once():
     target = torus_target(nodes=6)
     state = target.prior.draw(target.shape, np.random.default_rng(0))
     clusters = target.prior.clusters(state, target.shape)
-    blocks_ = shrinking._blocks(clusters, points=20_000)
+    blocks_ = layout.blocks_of(clusters, points=20_000)
     assert [first for first, _ in blocks_[1:]] == [last for _, last in blocks_[:-1]]
     assert (blocks_[0][0], blocks_[-1][1]) == (0, len(clusters.starts))
     widths = [clusters.sizes[first:last].sum() for first, last in blocks_]
-    assert max(widths) <= shrinking.BLOCK_ENTRIES // 20_000
+    assert max(widths) <= layout.BLOCK_ENTRIES // 20_000
     assert len(blocks_) > 3
 
 
 def test_the_stretch_moves_log_odds_with_the_coefficients():
     target = torus_target()
     draw = stepped(target)
-    layout, contrasted = shrinking._layout(target, draw.scales), target.contrasts[0]
-    psi = [contrasted.log_odds(draw.coef[0])]
-    rng = np.random.default_rng(1)
-    moved, after = shrinking._stretched(target, layout, draw, psi, np.array([1.5]), rng)
+    rng, contrasted = np.random.default_rng(1), target.contrasts[0]
+    laid = layout_of(target, draw.scales)
+    sweep = shrinking._swept(target, laid, draw, rng)
+    draw = sweep.draw(target)
+    draw = Draw(np.array(draw.coef), draw.scales)
+    shrinking._stretch(laid, sweep, np.array([1.5]), rng)
+    moved = sweep.draw(target)
     assert not np.array_equal(moved.coef, draw.coef)
-    np.testing.assert_allclose(after[0], contrasted.log_odds(moved.coef[0]), atol=1e-10)
+    np.testing.assert_allclose(sweep.psi, contrasted.log_odds(moved.coef[0]), atol=1e-10)
+    precision, _ = target.prior.gaussian(moved.scales, target.shape)
+    np.testing.assert_allclose(sweep.precision_now(), precision.within)
     factor = moved.scales["theta.tau"] / draw.scales["theta.tau"]
     np.testing.assert_allclose(moved.coef[0, :-1], factor * draw.coef[0, :-1])
     np.testing.assert_allclose(
@@ -167,9 +173,9 @@ def test_the_density_along_a_stretch(prior):
     def ours(t):
         return compiled._along(
             t, each.offset + c, linear, np.full(len(linear), slope), each.is_data,
-            np.array([[c, slope]]), np.array([1e-3]), np.zeros(1),
-            found.log_local + np.log(found.multiplier),
-            (squares, found.sizes, found.slab, found.fictitious, found.heads),
+            np.array([[c, slope]]), np.array([1e-3]), np.zeros(1), squares, found.log_local,
+            (found.sizes, found.multiplier, found.slab, found.fictitious, found.heads,
+             found.headed),
         )  # fmt: skip
 
     def written_out(t):
@@ -195,13 +201,14 @@ def test_the_density_along_a_stretch(prior):
 def test_the_leap_moves_log_odds_with_the_coefficients():
     target = torus_target()
     draw = stepped(target)
-    layout = shrinking._layout(target, draw.scales)
-    pilot, rng = shrinking._pilot(target, layout), np.random.default_rng(1)
-    psi = [target.contrasts[0].log_odds(draw.coef[0])]
+    laid = layout_of(target, draw.scales)
+    pilot, rng = shrinking._pilot(target, laid), np.random.default_rng(1)
+    sweep = shrinking._swept(target, laid, draw, rng)
+    before = np.array(sweep.coef)
     for _ in range(10):
-        draw, psi, accepted = shrinking._leapt(target, layout, draw, psi, pilot, rng)
-        assert accepted in (0.0, 1.0)
-    np.testing.assert_allclose(psi[0], target.contrasts[0].log_odds(draw.coef[0]), atol=1e-9)
+        assert shrinking._leap(target, laid, sweep, pilot, rng) in (0.0, 1.0)
+    assert not np.array_equal(sweep.coef, before)
+    np.testing.assert_allclose(sweep.psi, target.contrasts[0].log_odds(sweep.coef[0]), atol=1e-9)
 
 
 def test_what_a_target_needs_is_made_once_and_without_the_chain():
@@ -209,7 +216,7 @@ def test_what_a_target_needs_is_made_once_and_without_the_chain():
     one, other = stepped(first, 1), stepped(second, 5)
     pilots = [shrinking._PILOTS[each] for each in (first, second)]
     np.testing.assert_array_equal(pilots[0].slope, pilots[1].slope)
-    np.testing.assert_array_equal(pilots[0].curvature[0], pilots[1].curvature[0])
+    np.testing.assert_array_equal(pilots[0].curvature, pilots[1].curvature)
     assert not np.array_equal(one.coef, other.coef)
 
 

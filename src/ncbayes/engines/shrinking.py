@@ -1,9 +1,9 @@
 """Sweeps for priors with local scales, such as the horseshoe: run by run, each with its scale.
 
-A sweep is: Polya-Gamma weights; every run of coefficients with its local scale (linalg.clusters);
-the other coefficients; the global scales. Two more moves look at the likelihood itself, because
+A sweep is: the global scales; Polya-Gamma weights; every run of coefficients with its local scale
+(linalg.clusters); the other coefficients. Two more moves look at the likelihood itself, because
 Polya-Gamma weights hold back what moves all log odds at once: theta, the scales and c stretched
-together in every sweep, and now and then a leap of all coefficients that the data speak about.
+together, and a leap of all coefficients that the data speak about.
 """
 
 from __future__ import annotations
@@ -19,26 +19,20 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.special import expit
 
 from ncbayes.base import Clusters, Design, Draw, FloatArray, State
-from ncbayes.contrast import Contrast, Target
-from ncbayes.engines.leap import LARGEST_STEP, Laplace, LogPosterior, leap
+from ncbayes.contrast import Target
+from ncbayes.engines.layout import Layout, blocks_of, layout_of, picked
+from ncbayes.engines.leap import LARGEST_STEP
 from ncbayes.engines.weights import polya_gamma
-from ncbayes.linalg.designs import Dense
 from ncbayes.linalg.designs import rows as rows_of
 
-# Entries of a design whose columns are kept as rows, 128 MB; of larger ones they are made anew
-# for every sweep, in blocks of 2 MB, which stay in cache.
-KEPT_ENTRIES, BLOCK_ENTRIES = 2**24, 2**18
-# Coefficients without a local scale are drawn jointly; more of them than this want another method.
-MOST_FREE = 200
 # Sweeps that find out where the likelihood is curved, once for a target.
 PILOT_SWEEPS = 60
 # The global scale that they, and chains, begin at.
 SMALL = 0.01
 # A coefficient leaps if the data tell at least this share of what the prior tells about it.
 ACTIVE = 0.3
-# Leaps are made in this share of the sweeps, or in fewer if they would take most of the time: a
-# flop of theirs takes about three times as long as one of a sweep, which reads nothing twice.
-LEAPS, SLOWER = 1 / 3, 3.0
+# Every sweep has a leap, unless they would take most of the time, by the flops of both.
+LEAPS, SLOWER = 1.0, 1.0
 # Three quarters of a half turn in a standard normal: the slow directions are wider than that.
 TURN = 2.4
 # The metric of leaps is cut from a Gram matrix of up to so many columns, 32 MB; else made anew.
@@ -49,80 +43,100 @@ MOST_GRAM = 2000
 class Pilot:
     """What a target's sweeps need to know about it, one entry a group.
 
-    ``curvature``: weights p (1 - p) of the points near the posterior's mode. ``slope``: how c
+    ``curvature``: weights p (1 - p) of all points near the posterior's mode. ``slope``: how c
     falls when theta is stretched. ``diagonal``: of the design's Gram matrix with those weights, and
     ``gram`` itself where it is small. ``share``: of sweeps with a leap.
     """
 
-    curvature: tuple[FloatArray, ...]
+    curvature: FloatArray
     slope: FloatArray
     diagonal: tuple[FloatArray, ...]
     gram: tuple[FloatArray | None, ...]
     share: float
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Which columns stand outside all runs, and the columns as rows, one entry a group.
+@dataclass(eq=False)
+class Sweep:
+    """A sweep under way: its scales' Gaussian stands, coefficients and log odds change in place.
 
-    ``rows`` is None where they are too many to be kept.
+    ``log_local`` are the logarithms of the local scales now; ``stretched``: that of the factor
+    that all scales have been stretched by since.
     """
 
-    free: NDArray[np.intp]
-    free_rows: tuple[FloatArray, ...]
-    rows: tuple[FloatArray | None, ...]
+    scales: State
+    clusters: Clusters
+    precision: FloatArray
+    shift: FloatArray
+    coef: FloatArray
+    log_local: FloatArray
+    psi: FloatArray
+    stretched: float = 0.0
+
+    def draw(self, target: Target) -> Draw:
+        prior: Any = target.prior
+        scales = prior.relocated(self.scales, self.log_local)
+        return Draw(self.coef, prior.rescaled(scales, self.stretched))
+
+    def precision_now(self) -> FloatArray:
+        """Of every coefficient."""
+        found = self.clusters
+        base = (np.exp(self.log_local + self.stretched) * found.multiplier) ** -2
+        each = np.repeat(np.minimum(found.slab + base, 1e200), found.sizes, axis=1)
+        now = np.array(self.precision)
+        now[:, np.repeat(found.starts - np.cumsum(found.sizes) + found.sizes, found.sizes)
+            + np.arange(each.shape[1])] = each  # fmt: skip
+        return now
 
 
-# By target, for as long as the target is in use; None where sweeps by run can't draw from it.
-_LAYOUTS: WeakKeyDictionary[Target, Layout | None] = WeakKeyDictionary()
+# By target, for as long as the target is in use.
 _PILOTS: WeakKeyDictionary[Target, Pilot] = WeakKeyDictionary()
 
 
 def usable(target: Target, scales: State) -> bool:
     """Whether the target's prior has runs, and little else."""
-    return _layout(target, scales) is not None
+    return layout_of(target, scales) is not None
 
 
 def step(target: Target, draw: Draw, stretches: bool, rng: np.random.Generator) -> Draw:
     """One sweep; ``stretches``: with the moves that look at the likelihood itself."""
-    layout = _layout(target, draw.scales)
+    from ncbayes.linalg.trajectories import log_likelihood
+
+    layout = layout_of(target, draw.scales)
     if layout is None:
         raise TypeError("the prior of this target has no runs")
     pilot = _pilot(target, layout) if stretches and target.lasting else None
-    draw, psi = _swept(target, layout, draw, rng)
-    accepted = np.nan
+    sweep, accepted = _swept(target, layout, draw, rng), np.nan
     if pilot is not None:
-        draw, psi = _stretched(target, layout, draw, psi, pilot.slope, rng)
+        _stretch(layout, sweep, pilot.slope, rng)
         if rng.random() < pilot.share:
-            draw, psi, accepted = _leapt(target, layout, draw, psi, pilot, rng)
-    pairs = zip(target.contrasts, psi, strict=True)
+            accepted = _leap(target, layout, sweep, pilot, rng)
+    done = sweep.draw(target)
     facts = {
-        "log_likelihood": sum(each.log_likelihood(values) for each, values in pairs),
-        "largest_log_odds": max(float(np.max(np.abs(values))) for values in psi),
+        "log_likelihood": log_likelihood(sweep.psi, layout.is_data),
+        "largest_log_odds": float(np.max(np.abs(sweep.psi))),
         "cg_iterations": 0.0,
         "leap_acceptance": accepted,
     }
-    return Draw(draw.coef, draw.scales, facts)
+    return Draw(done.coef, done.scales, facts)
 
 
-def _swept(
-    target: Target, layout: Layout, draw: Draw, rng: np.random.Generator
-) -> tuple[Draw, list[FloatArray]]:
-    """Weights, runs with their scales, the other coefficients, global scales; and the log odds."""
+def _swept(target: Target, layout: Layout, draw: Draw, rng: np.random.Generator) -> Sweep:
+    """Global scales, weights, runs with their scales, and the other coefficients."""
     prior: Any = target.prior
-    clusters = prior.clusters(draw.scales, target.shape)
-    precision, shift = prior.gaussian(draw.scales, target.shape)
-    coef, log_local, log_odds = np.array(draw.coef), np.array(clusters.log_local), []
-    for g, contrast in enumerate(target.contrasts):
+    scales = prior.update_global(draw.scales, draw.coef, rng)
+    clusters = prior.clusters(scales, target.shape)
+    precision, shift = prior.gaussian(scales, target.shape)
+    coef, log_local, psi = np.array(draw.coef), np.array(clusters.log_local), layout.offset.copy()
+    for g, (contrast, points) in enumerate(zip(target.contrasts, layout.points, strict=True)):
         rows = layout.rows[g]
-        psi = contrast.log_odds(coef[g]) if rows is None else contrast.offset + coef[g] @ rows
-        points = polya_gamma(psi, rng), np.where(contrast.is_data, 0.5, -0.5), psi
-        _sweep_runs(contrast.design, rows, clusters, points, coef[g], log_local[g], rng)
-        free, own = layout.free, (precision.within[g], shift[g])
-        _draw_free(layout.free_rows[g], free, points, coef[g], own, rng)
-        log_odds.append(psi)
-    scales = prior.update_global(prior.relocated(draw.scales, log_local), coef, rng)
-    return Draw(coef, scales), log_odds
+        psi[points] += contrast.design.matvec(coef[g]) if rows is None else coef[g] @ rows
+    weights, half = polya_gamma(psi, rng), np.where(layout.is_data, 0.5, -0.5)
+    for g, (contrast, points) in enumerate(zip(target.contrasts, layout.points, strict=True)):
+        own, rows = (weights[points], half[points], psi[points]), layout.rows[g]
+        _sweep_runs(contrast.design, rows, clusters, own, coef[g], log_local[g], rng)
+        free_rows, free = layout.free_rows[:, points], layout.free
+        _draw_free(free_rows, free, own, coef[g], (precision.within[g], shift[g]), rng)
+    return Sweep(scales, clusters, precision.within, shift, coef, log_local, psi)
 
 
 def _sweep_runs(
@@ -138,7 +152,7 @@ def _sweep_runs(
     from ncbayes.linalg.clusters import sweep
 
     whole = [(0, len(clusters.starts))]
-    for first, last in whole if kept is not None else _blocks(clusters, design.shape[0]):
+    for first, last in whole if kept is not None else blocks_of(clusters, design.shape[0]):
         start = int(clusters.starts[first])
         stop = int(clusters.starts[last - 1] + clusters.sizes[last - 1])
         sweep(
@@ -177,97 +191,88 @@ def _draw_free(
     coef[free] = new
 
 
-def _stretched(
-    target: Target,
-    layout: Layout,
-    draw: Draw,
-    psi: list[FloatArray],
-    slope: FloatArray,
-    rng: np.random.Generator,
-) -> tuple[Draw, list[FloatArray]]:
+def _stretch(layout: Layout, sweep: Sweep, slope: FloatArray, rng: np.random.Generator) -> None:
     """theta of the runs and their scales times exp(t), c less its slope times t."""
     from ncbayes.linalg.clusters import stretch
 
-    prior: Any = target.prior
-    clusters: Clusters = prior.clusters(draw.scales, target.shape)
-    precision, shift = prior.gaussian(draw.scales, target.shape)
-    free = layout.free
-    still = [
-        each.offset + row[free] @ rows
-        for each, row, rows in zip(target.contrasts, draw.coef, layout.free_rows, strict=True)
-    ]
-    linear = [values - rest for values, rest in zip(psi, still, strict=True)]
-    # Sums from one start to the next would take what stands between two runs as well.
-    ends = np.column_stack([clusters.starts, clusters.starts + clusters.sizes]).ravel()
-    squares = np.ascontiguousarray(np.add.reduceat(draw.coef**2, ends, axis=1)[:, ::2])
-    points = [len(values) for values in psi]
-    t = stretch(
-        np.concatenate(still),
-        np.concatenate(linear),
-        np.repeat(slope, points),
-        np.concatenate([each.is_data for each in target.contrasts]),
-        np.column_stack([draw.coef[:, -1], slope]),
-        np.ascontiguousarray(precision.within[:, -1]),
-        np.ascontiguousarray(shift[:, -1]),
-        clusters.log_local + np.log(clusters.multiplier),
-        (squares, clusters.sizes, clusters.slab, clusters.fictitious, clusters.heads),
+    clusters = sweep.clusters
+    sweep.stretched = stretch(
+        sweep.coef,
+        sweep.psi,
+        _still(layout, sweep.coef),
+        layout.is_data,
+        layout.bounds,
+        slope,
+        sweep.precision[:, -1].copy(),
+        sweep.shift[:, -1].copy(),
+        sweep.log_local,
+        clusters.starts,
+        clusters.sizes,
+        clusters.multiplier,
+        clusters.slab,
+        clusters.fictitious,
+        clusters.heads,
+        clusters.headed,
         rng,
     )
-    coef = np.exp(t) * draw.coef
-    coef[:, free] = draw.coef[:, free]
-    coef[:, -1] -= slope * t
-    moved = [
-        rest + np.exp(t) * part - own * t
-        for rest, part, own in zip(still, linear, slope, strict=True)
-    ]
-    return Draw(coef, prior.rescaled(draw.scales, t)), moved
 
 
-def _leapt(
-    target: Target,
-    layout: Layout,
-    draw: Draw,
-    psi: list[FloatArray],
-    pilot: Pilot,
-    rng: np.random.Generator,
-) -> tuple[Draw, list[FloatArray], float]:
-    """A Hamiltonian trajectory of the coefficients that the data speak about, given the scales."""
-    precision, shift = target.prior.gaussian(draw.scales, target.shape)
-    coef, moved, accepted = np.array(draw.coef), list(psi), []
-    for g, contrast in enumerate(target.contrasts):
-        active = np.flatnonzero(pilot.diagonal[g] > ACTIVE * precision.within[g])
+def _still(layout: Layout, coef: FloatArray) -> FloatArray:
+    """The part of the log odds that no run has a share in."""
+    still = layout.offset.copy()
+    for row, points in zip(coef, layout.points, strict=True):
+        still[points] += row[layout.free] @ layout.free_rows[:, points]
+    return still
+
+
+def _leap(
+    target: Target, layout: Layout, sweep: Sweep, pilot: Pilot, rng: np.random.Generator
+) -> float:
+    """A Hamiltonian trajectory of the coefficients that the data speak about, given the scales.
+
+    The share of groups in which it was accepted.
+    """
+    from ncbayes.linalg.trajectories import picked_square, trajectory
+
+    precision, accepted = sweep.precision_now(), []
+    for g, (contrast, points) in enumerate(zip(target.contrasts, layout.points, strict=True)):
+        active = np.flatnonzero(pilot.diagonal[g] > ACTIVE * precision[g])
         if not len(active):
             continue
-        own = precision.within[g][active]
-        rows = _picked(contrast.design, layout.rows[g], active)
-        gram = pilot.gram[g]
+        own, gram = precision[g, active], pilot.gram[g]
+        rows = picked(contrast.design, layout.rows[g], active)
         if gram is None:
-            metric = (rows * pilot.curvature[g]) @ rows.T
+            metric = (rows * pilot.curvature[points]) @ rows.T
         else:
-            metric = gram[np.ix_(active, active)]
+            metric = picked_square(gram, active)
         np.einsum("ii->i", metric)[...] += own
-        factor, failed = dpotrf(metric, lower=1)
+        factor, failed = dpotrf(metric.T, lower=0, overwrite_a=1)
         if failed:
             continue
-        rest = psi[g] - coef[g, active] @ rows
-        local = Contrast(Dense(rows.T), rest, contrast.is_data)
-        posterior = LogPosterior(local, np.diag(own), shift[g][active])
-        found = Laplace(posterior, np.zeros(len(active)), factor)
-        coef[g, active], went = leap(found, coef[g, active], rng, TURN)
-        moved[g] = rest + coef[g, active] @ rows
-        accepted.append(went)
-    return Draw(coef, draw.scales), moved, float(np.mean(accepted)) if accepted else np.nan
+        size, count = _steps(len(active))
+        there, log_odds, log_acceptance = trajectory(
+            rows,
+            sweep.coef[g, active],
+            sweep.psi[points],
+            layout.is_data[points],
+            own,
+            sweep.shift[g, active],
+            factor.T,
+            rng.standard_normal(len(active)),
+            # A random step breaks the cycles that a trajectory of a fixed length can fall into.
+            size * rng.uniform(0.7, 1.0),
+            count,
+        )
+        accepted.append(log_acceptance > -rng.standard_exponential())
+        if accepted[-1]:
+            sweep.coef[g, active], sweep.psi[points] = there, log_odds
+    return float(np.mean(accepted)) if accepted else np.nan
 
 
-def _picked(design: Design, kept: FloatArray | None, columns: NDArray[np.intp]) -> FloatArray:
-    """Some columns of a design as rows."""
-    if kept is not None:
-        return np.asarray(kept[columns])
-    out = np.empty((len(columns), design.shape[0]))
-    breaks = np.flatnonzero(np.diff(columns) > 1) + 1
-    for part in np.split(np.arange(len(columns)), breaks):
-        out[part] = rows_of(design, int(columns[part[0]]), int(columns[part[-1]]) + 1)
-    return out
+def _steps(coefficients: int) -> tuple[float, int]:
+    """The largest step of a trajectory, and how many it has."""
+    size = min(LARGEST_STEP, 1.3 * coefficients**-0.25)
+    return size, math.ceil(TURN / size)
 
 
 def _pilot(target: Target, layout: Layout) -> Pilot:
@@ -275,27 +280,27 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
     if target in _PILOTS:
         return _PILOTS[target]
     rng = np.random.default_rng(0)
-    draw = shrunk(target, rng)
-    curvature = [np.zeros_like(each.offset) for each in target.contrasts]
-    slopes, actives = [], []
-    for k in range(PILOT_SWEEPS):
-        draw, psi = _swept(target, layout, draw, rng)
-        weights = [expit(values) * expit(-values) for values in psi]
-        slopes.append(_slope(target, layout, draw, psi, weights))
-        draw, psi = _stretched(target, layout, draw, psi, slopes[-1], rng)
-        if k >= PILOT_SWEEPS // 2:
-            curvature = [sum_ + each for sum_, each in zip(curvature, weights, strict=True)]
-            actives.append(target.prior.gaussian(draw.scales, target.shape)[0].within)
-    half = PILOT_SWEEPS - PILOT_SWEEPS // 2
-    mean = tuple(each / half for each in curvature)
-    pairs = list(zip(target.contrasts, mean, strict=True))
-    diagonal = tuple(each.design.gram_diagonal(weights) for each, weights in pairs)
+    draw, half = shrunk(target, rng), PILOT_SWEEPS // 2
+    weights, slopes, precisions = [], [], []
+    for _ in range(PILOT_SWEEPS):
+        sweep = _swept(target, layout, draw, rng)
+        weights.append(expit(sweep.psi) * expit(-sweep.psi))
+        slopes.append(_slope(layout, sweep, weights[-1]))
+        _stretch(layout, sweep, slopes[-1], rng)
+        precisions.append(sweep.precision_now())
+        draw = sweep.draw(target)
+    mean = np.mean(weights[half:], axis=0)
+    pairs = [
+        (each.design, mean[points])
+        for each, points in zip(target.contrasts, layout.points, strict=True)
+    ]
+    diagonal = tuple(design.gram_diagonal(own) for design, own in pairs)
     small = target.shape[1] <= MOST_GRAM
-    gram = tuple(each.design.gram(weights) if small else None for each, weights in pairs)
-    active = int(np.mean([np.sum(np.array(diagonal) > ACTIVE * each) for each in actives]))
-    share = _leap_share(max(map(len, mean)), target.shape[1], active // len(mean))
-    slope = np.mean(slopes[PILOT_SWEEPS // 2 :], axis=0)
-    _PILOTS[target] = Pilot(mean, slope, diagonal, gram, share)
+    gram = tuple(design.gram(own) if small else None for design, own in pairs)
+    active = [np.sum(np.array(diagonal) > ACTIVE * each) for each in precisions[half:]]
+    most = max(points.stop - points.start for points in layout.points)
+    share = _leap_share(most, target.shape[1], int(np.mean(active)) // len(pairs))
+    _PILOTS[target] = Pilot(mean, np.mean(slopes[half:], axis=0), diagonal, gram, share)
     return _PILOTS[target]
 
 
@@ -307,7 +312,8 @@ def shrunk(target: Target, rng: np.random.Generator) -> Draw:
     """
     prior: Any = target.prior
     scales = prior.draw(target.shape, rng)
-    heads = prior.clusters(scales, target.shape).heads
+    found = prior.clusters(scales, target.shape)
+    heads = np.append(found.heads, found.log_local[:, ~found.headed])
     coef = np.zeros(target.shape)
     for row, each in zip(coef, target.contrasts, strict=True):
         # Newton's method for the c that makes as many points likely data as there are data.
@@ -318,65 +324,22 @@ def shrunk(target: Target, rng: np.random.Generator) -> Draw:
     return Draw(coef, prior.rescaled(scales, float(np.log(SMALL) - np.mean(heads))))
 
 
-def _slope(
-    target: Target, layout: Layout, draw: Draw, psi: list[FloatArray], weights: list[FloatArray]
-) -> FloatArray:
+def _slope(layout: Layout, sweep: Sweep, weights: FloatArray) -> FloatArray:
     """The change of c that keeps the labels' fit when theta is stretched, one a group."""
-    slopes = []
-    for g, contrast in enumerate(target.contrasts):
-        rest = contrast.offset + draw.coef[g, layout.free] @ layout.free_rows[g]
-        slopes.append(float(weights[g] @ (psi[g] - rest) / max(weights[g].sum(), 1e-300)))
-    return np.array(slopes)
+    linear = sweep.psi - _still(layout, sweep.coef)
+    return np.array(
+        [
+            float(weights[points] @ linear[points] / max(weights[points].sum(), 1e-300))
+            for points in layout.points
+        ]
+    )
 
 
 def _leap_share(points: int, columns: int, active: int) -> float:
     """The share of sweeps with a leap, from the flops of both."""
     if active == 0:
         return 0.0
-    steps = np.ceil(TURN / min(LARGEST_STEP, 1.3 * active**-0.25))
+    _, steps = _steps(active)
     gram = points * active**2 if columns > MOST_GRAM else 0
     leap_flops = 4 * (steps + 1) * points * active + gram + active**3 / 3
     return float(min(LEAPS, 12 * points * columns / (SLOWER * leap_flops)))
-
-
-def _layout(target: Target, scales: State) -> Layout | None:
-    """Made once for a target; None if its prior has no runs, or couples groups or coefficients."""
-    if target in _LAYOUTS:
-        return _LAYOUTS[target]
-    prior: Any = target.prior
-    clusters = prior.clusters(scales, target.shape) if hasattr(prior, "clusters") else None
-    made = None
-    if clusters is not None:
-        inside = np.zeros(target.shape[1], dtype=bool)
-        for start, size in zip(clusters.starts, clusters.sizes, strict=True):
-            inside[start : start + size] = True
-        free = np.flatnonzero(~inside)
-        precision, _ = prior.gaussian(scales, target.shape)
-        if len(free) <= MOST_FREE and precision.between is None and precision.within.ndim == 2:
-            made = Layout(
-                free,
-                tuple(_picked(each.design, None, free) for each in target.contrasts),
-                _kept([each.design for each in target.contrasts]),
-            )
-    _LAYOUTS[target] = made
-    return made
-
-
-def _kept(designs: list[Design]) -> tuple[FloatArray | None, ...]:
-    small = sum(math.prod(design.shape) for design in designs) <= KEPT_ENTRIES
-    return tuple(rows_of(each, 0, each.shape[1]) if small else None for each in designs)
-
-
-def _blocks(clusters: Clusters, points: int) -> list[tuple[int, int]]:
-    """Neighbouring runs in blocks of rows that stay in cache."""
-    most = max(1, BLOCK_ENTRIES // points)
-    blocks, first = [], 0
-    for e in range(1, len(clusters.starts) + 1):
-        if e < len(clusters.starts):
-            adjacent = clusters.starts[e] == clusters.starts[e - 1] + clusters.sizes[e - 1]
-            width = clusters.starts[e] + clusters.sizes[e] - clusters.starts[first]
-            if adjacent and width <= most:
-                continue
-        blocks.append((first, e))
-        first = e
-    return blocks

@@ -17,8 +17,8 @@ import math
 import numpy as np
 from numba import njit
 
-# What sums may do to be vectorized; infinities and NaN keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+from ncbayes.linalg.trajectories import FAST, log_likelihood
+
 # Of the slice in log u: its first width, and the steps out of it.
 WIDTH, MOST_STEPS = 3.0, 10
 MOST_LOG = 300.0
@@ -33,9 +33,15 @@ def _log_density(log_u, size, g, r, multiplier, slab, fictitious):
     precision = slab + base
     normalizer = base if fictitious else precision
     value = -abs(log_u) - math.log1p(math.exp(-2 * abs(log_u)))
+    product = 1.0
     for i in range(size):
         total = precision + g[i]
-        value += 0.5 * (math.log(normalizer / total) + r[i] * r[i] / total)
+        value += 0.5 * r[i] * r[i] / total
+        product *= normalizer / total
+        # One logarithm for many factors, before their product leaves double precision.
+        if product < 1e-150 or i == size - 1:
+            value += 0.5 * math.log(product)
+            product = 1.0
     return value
 
 
@@ -247,41 +253,37 @@ def sweep_gram(
 
 
 @njit(cache=True)
-def _along(t, still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior):
+def _along(t, still, linear, slope, is_data, c, c_precision, c_shift, squares, log_local, runs):
     """Log density of the posterior along the orbit of ``stretch``, times its volume."""
-    squares, sizes, slab, fictitious, heads = prior
+    sizes, multiplier, slab, fictitious, heads, headed = runs
     factor = math.exp(t)
-    value = 0.0
-    for n in range(len(still)):
-        psi = still[n] + factor * linear[n] - slope[n] * t
-        value -= max(psi, 0.0) + math.log1p(math.exp(-abs(psi)))
-        if is_data[n]:
-            value += psi
+    value = log_likelihood(still + factor * linear - slope * t, is_data)
     for g in range(len(c)):
         moved = c[g, 0] - c[g, 1] * t
         value += c_shift[g] * moved - c_precision[g] * moved * moved / 2
     for g in range(squares.shape[0]):
         for e in range(squares.shape[1]):
-            base = math.exp(-2 * (log_products[g, e] + t))
+            base = math.exp(-2 * (log_local[g, e] + t)) / (multiplier[e] * multiplier[e])
             normalizer = base if fictitious[e] else slab[e] + base
             if base > 0:
                 value += 0.5 * sizes[e] * math.log(normalizer)
             value += sizes[e] * t - 0.5 * (slab[e] + base) * factor * factor * squares[g, e]
+            if not headed[e]:
+                value += _log_half_cauchy(log_local[g, e] + t)
     for head in heads:
-        size = abs(head + t)
-        value -= size + math.log1p(math.exp(-2 * size))
+        value += _log_half_cauchy(head + t)
     return value
 
 
 @njit(cache=True)
-def stretch(still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior, rng):
-    """A slice step for t: theta and its scales times exp(t), c less its slope times t.
+def _log_half_cauchy(log_value):
+    size = abs(log_value)
+    return -size - math.log1p(math.exp(-2 * size))
 
-    These maps form a group, so that t has the density of the posterior along the orbit times
-    exp(t) for each stretched coefficient. ``c`` (group, 2) holds c and its slope; ``prior`` is
-    (squares, sizes, slab, fictitious, heads) of the runs, log_products log (u multiplier).
-    """
-    given = (still, linear, slope, is_data, c, c_precision, c_shift, log_products, prior)
+
+@njit(cache=True)
+def _slice_along(given, rng):
+    """A slice step for t from zero."""
     level = _along(0.0, *given) + math.log(1.0 - rng.random())
     low = -STRETCH_WIDTH * rng.random()
     high = low + STRETCH_WIDTH
@@ -303,3 +305,34 @@ def stretch(still, linear, slope, is_data, c, c_precision, c_shift, log_products
         else:
             high = t
     return 0.0
+
+
+@njit(cache=True)
+def stretch(coef, psi, still, is_data, bounds, slope, c_precision, c_shift, log_local, starts,
+            sizes, multiplier, slab, fictitious, heads, headed, rng):  # fmt: skip
+    """A slice step for t: theta and its scales times exp(t), c less its slope times t.
+
+    These maps form a group, so that t has the density of the posterior along the orbit times
+    exp(t) for each stretched coefficient. psi holds the log odds of all groups one after the other,
+    group g from ``bounds[g]`` on, ``still`` what no run has a share in. coef and psi change in
+    place; log_local does not.
+    """
+    groups, runs = log_local.shape
+    slopes, squares, c = np.empty(len(psi)), np.zeros((groups, runs)), np.empty((groups, 2))
+    for g in range(groups):
+        slopes[bounds[g] : bounds[g + 1]] = slope[g]
+        c[g, 0], c[g, 1] = coef[g, -1], slope[g]
+        for e in range(runs):
+            for k in range(starts[e], starts[e] + sizes[e]):
+                squares[g, e] += coef[g, k] * coef[g, k]
+    constants = (sizes, multiplier, slab, fictitious, heads, headed)
+    given = (still, psi - still, slopes, is_data, c, c_precision, c_shift, squares, log_local)
+    t = _slice_along((*given, constants), rng)
+    factor = math.exp(t)
+    for g in range(groups):
+        for e in range(runs):
+            for k in range(starts[e], starts[e] + sizes[e]):
+                coef[g, k] *= factor
+        coef[g, -1] -= slope[g] * t
+    psi[:] = still + factor * (psi - still) - slopes * t
+    return t

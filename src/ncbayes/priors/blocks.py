@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +78,9 @@ class Blocks:
             (part, prior.clusters(_own(part, state), (shape[0], part.stop - part.start)))
             for part, prior in self.shrinking
         ]
+        if len(found) == 1:
+            part, each = found[0]
+            return replace(each, starts=part.start + each.starts)
         return Clusters(
             np.concatenate([part.start + each.starts for part, each in found]),
             np.concatenate([each.sizes for _, each in found]),
@@ -86,13 +89,16 @@ class Blocks:
             np.concatenate([each.slab for _, each in found]),
             np.concatenate([each.fictitious for _, each in found]),
             np.concatenate([each.heads for _, each in found]),
+            np.concatenate([each.headed for _, each in found]),
         )
 
     def relocated(self, state: State, log_local: FloatArray) -> State:
         moved, column = dict(state), 0
         for part, prior in self.shrinking:
-            own = _own(part, state)
-            stop = column + prior.clusters(own, (len(log_local), part.stop - part.start)).sizes.size
+            own, stop = _own(part, state), log_local.shape[1]
+            if len(self.shrinking) > 1:
+                shape = (len(log_local), part.stop - part.start)
+                stop = column + prior.clusters(own, shape).sizes.size
             moved |= _named(part, prior.relocated(own, log_local[:, column:stop]))
             column = stop
         return moved

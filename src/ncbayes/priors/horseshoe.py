@@ -38,6 +38,7 @@ class _Runs:
     slab: FloatArray
     """The slab's precision."""
     fictitious: BoolArray
+    headed: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,15 +167,16 @@ class Horseshoe:
         return {"local": _exp(log_local), "tau": _exp(np.array([log_tau]))}
 
     def clusters(self, state: State, shape: tuple[int, int]) -> Clusters:
-        runs, log_local = self._runs(shape), np.log(state["local"])
+        runs = self._runs(shape)
         return Clusters(
             runs.starts,
             runs.sizes,
-            log_local,
+            np.log(state["local"]),
             self._multiplier(state, runs),
             runs.slab,
             runs.fictitious,
-            np.log(state["tau"] / self.scale) if self.tau is None else log_local.ravel(),
+            np.log(state["tau"] / self.scale) if self.tau is None else np.zeros(0),
+            runs.headed,
         )
 
     def relocated(self, state: State, log_local: FloatArray) -> State:
@@ -229,6 +231,7 @@ class Horseshoe:
             np.log(relative),
             slab,
             np.isfinite(relative) & likelihood,
+            np.full(len(sizes), self.tau is None),
         )
 
     def _drawn_tau(self, rng: np.random.Generator) -> dict[str, FloatArray]:
