@@ -31,8 +31,6 @@ PILOT_SWEEPS = 60
 SMALL = 0.01
 # A coefficient leaps if the data tell at least this share of what the prior tells about it.
 ACTIVE = 0.3
-# Every sweep has a leap, unless they would take most of the time, by the flops of both.
-LEAPS, SLOWER = 1.0, 1.0
 # Three quarters of a half turn in a standard normal: the slow directions are wider than that.
 TURN = 2.4
 # The metric of leaps is cut from a Gram matrix of up to so many columns, 32 MB; else made anew.
@@ -45,14 +43,13 @@ class Pilot:
 
     ``curvature``: weights p (1 - p) of all points near the posterior's mode. ``slope``: how c
     falls when theta is stretched. ``diagonal``: of the design's Gram matrix with those weights, and
-    ``gram`` itself where it is small. ``share``: of sweeps with a leap.
+    ``gram`` itself where it is small.
     """
 
     curvature: FloatArray
     slope: FloatArray
     diagonal: tuple[FloatArray, ...]
     gram: tuple[FloatArray | None, ...]
-    share: float
 
 
 @dataclass(eq=False)
@@ -108,8 +105,7 @@ def step(target: Target, draw: Draw, stretches: bool, rng: np.random.Generator) 
     sweep, accepted = _swept(target, layout, draw, rng), np.nan
     if pilot is not None:
         _stretch(layout, sweep, pilot.slope, rng)
-        if rng.random() < pilot.share:
-            accepted = _leap(target, layout, sweep, pilot, rng)
+        accepted = _leap(target, layout, sweep, pilot, rng)
     done = sweep.draw(target)
     facts = {
         "log_likelihood": log_likelihood(sweep.psi, layout.is_data),
@@ -230,14 +226,15 @@ def _leap(
 ) -> float:
     """A Hamiltonian trajectory of the coefficients that the data speak about, given the scales.
 
-    The share of groups in which it was accepted.
+    The share of groups in which it was accepted, of those that leapt.
     """
     from ncbayes.linalg.trajectories import picked_square, trajectory
 
     precision, accepted = sweep.precision_now(), []
     for g, (contrast, points) in enumerate(zip(target.contrasts, layout.points, strict=True)):
         active = np.flatnonzero(pilot.diagonal[g] > ACTIVE * precision[g])
-        if not len(active):
+        # Which coefficients leap, and whether they do, depends on scales alone, which stand still.
+        if rng.random() > _leap_share(*contrast.design.shape, len(active)):
             continue
         own, gram = precision[g, active], pilot.gram[g]
         rows = picked(contrast.design, layout.rows[g], active)
@@ -281,13 +278,12 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
         return _PILOTS[target]
     rng = np.random.default_rng(0)
     draw, half = shrunk(target, rng), PILOT_SWEEPS // 2
-    weights, slopes, precisions = [], [], []
+    weights, slopes = [], []
     for _ in range(PILOT_SWEEPS):
         sweep = _swept(target, layout, draw, rng)
         weights.append(expit(sweep.psi) * expit(-sweep.psi))
         slopes.append(_slope(layout, sweep, weights[-1]))
         _stretch(layout, sweep, slopes[-1], rng)
-        precisions.append(sweep.precision_now())
         draw = sweep.draw(target)
     mean = np.mean(weights[half:], axis=0)
     pairs = [
@@ -297,10 +293,7 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
     diagonal = tuple(design.gram_diagonal(own) for design, own in pairs)
     small = target.shape[1] <= MOST_GRAM
     gram = tuple(design.gram(own) if small else None for design, own in pairs)
-    active = [np.sum(np.array(diagonal) > ACTIVE * each) for each in precisions[half:]]
-    most = max(points.stop - points.start for points in layout.points)
-    share = _leap_share(most, target.shape[1], int(np.mean(active)) // len(pairs))
-    _PILOTS[target] = Pilot(mean, np.mean(slopes[half:], axis=0), diagonal, gram, share)
+    _PILOTS[target] = Pilot(mean, np.mean(slopes[half:], axis=0), diagonal, gram)
     return _PILOTS[target]
 
 
@@ -336,10 +329,10 @@ def _slope(layout: Layout, sweep: Sweep, weights: FloatArray) -> FloatArray:
 
 
 def _leap_share(points: int, columns: int, active: int) -> float:
-    """The share of sweeps with a leap, from the flops of both."""
+    """The share of sweeps with a leap, from the flops of both: leaps take half the time at most."""
     if active == 0:
         return 0.0
     _, steps = _steps(active)
     gram = points * active**2 if columns > MOST_GRAM else 0
     leap_flops = 4 * (steps + 1) * points * active + gram + active**3 / 3
-    return float(min(LEAPS, 12 * points * columns / (SLOWER * leap_flops)))
+    return float(min(1.0, 12 * points * columns / leap_flops))
