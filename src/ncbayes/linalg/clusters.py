@@ -45,7 +45,7 @@ def _log_density(log_u, size, g, r, multiplier, slab, fictitious):
     return value
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _slice(log_u, size, g, r, multiplier, slab, fictitious, rng):
     """One slice step of log u: stepping out, then shrinking (Neal 2003)."""
     level = _log_density(log_u, size, g, r, multiplier, slab, fictitious)
@@ -72,7 +72,7 @@ def _slice(log_u, size, g, r, multiplier, slab, fictitious, rng):
     return log_u
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _diagonalized(matrix, vectors, size):
     """The matrix made diagonal by rotations (Jacobi), which ``vectors`` collects."""
     for i in range(size):
@@ -91,7 +91,7 @@ def _diagonalized(matrix, vectors, size):
                 _rotated(matrix, vectors, size, p, q)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _rotated(matrix, vectors, size, p, q):
     """The rotation that makes entry (p, q) zero."""
     entry = matrix[p, q]
@@ -163,7 +163,7 @@ def _products_of_four(rows, start, weights, half, psi, gram, r):
     r[0], r[1], r[2], r[3] = r0, r1, r2, r3
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _moved(rows, start, size, change, psi):
     """psi after the run's coefficients have changed."""
     if size == 4:
@@ -178,7 +178,7 @@ def _moved(rows, start, size, change, psi):
             psi[n] += own * row[n]
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _draw_run(start, size, gram, r, coef, log_u, multiplier, slab, fictitious, change, rng):
     """log u and the coefficients of one run, from ``gram`` and ``r``; the new log u.
 
@@ -186,14 +186,17 @@ def _draw_run(start, size, gram, r, coef, log_u, multiplier, slab, fictitious, c
     """
     vectors, g, b = np.empty((size, size)), np.empty(size), np.empty(size)
     for i in range(size):
+        total = r[i]
         for j in range(size):
-            r[i] += gram[i, j] * coef[start + j]
+            total += gram[i, j] * coef[start + j]
+        r[i] = total
     _diagonalized(gram, vectors, size)
     for i in range(size):
         g[i] = max(gram[i, i], 0.0)
-        b[i] = 0.0
+        total = 0.0
         for j in range(size):
-            b[i] += vectors[j, i] * r[j]
+            total += vectors[j, i] * r[j]
+        b[i] = total
     log_u = _slice(log_u, size, g, b, multiplier, slab, fictitious, rng)
     precision = slab + math.exp(-2 * log_u) / (multiplier * multiplier)
     for i in range(size):
@@ -208,7 +211,7 @@ def _draw_run(start, size, gram, r, coef, log_u, multiplier, slab, fictitious, c
     return log_u
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def sweep(
     rows, starts, sizes, weights, half, psi, coef, log_local, multiplier, slab, fictitious, rng
 ):
@@ -231,7 +234,7 @@ def sweep(
         _moved(rows, start, size, change, psi)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def sweep_gram(
     gram, shift, rate, starts, sizes, coef, log_local, multiplier, slab, fictitious, rng
 ):

@@ -10,7 +10,9 @@ import math
 import numpy as np
 from numba import njit
 
-# What sums may do to be vectorized; infinities and NaN keep their meaning.
+# What sums may do to be vectorized; infinities and NaN keep their meaning. Only for loops that write
+# nothing: where one does, a compiled check of where arrays lie in memory decides between two
+# versions of it, which would then round differently, from one run to the next.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
@@ -40,6 +42,15 @@ def _log_density(coef, psi, is_data, precision, shift):
 
 
 @njit(cache=True, fastmath=FAST)
+def _dot(one, other, count):
+    """Of the first entries."""
+    total = 0.0
+    for i in range(count):
+        total += one[i] * other[i]
+    return total
+
+
+@njit(cache=True)
 def _whitened_gradient(rows, coef, psi, is_data, precision, shift, factor, residual):
     """``L^-1`` times the gradient of the log density."""
     for n in range(len(psi)):
@@ -48,13 +59,11 @@ def _whitened_gradient(rows, coef, psi, is_data, precision, shift, factor, resid
     out = np.dot(rows, residual)
     for i in range(len(coef)):
         value = out[i] + shift[i] - precision[i] * coef[i]
-        for j in range(i):
-            value -= factor[i, j] * out[j]
-        out[i] = value / factor[i, i]
+        out[i] = (value - _dot(factor[i], out, i)) / factor[i, i]
     return out
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True)
 def _velocity(factor, momentum):
     """``L'^-1`` times the momentum."""
     out = momentum.copy()
