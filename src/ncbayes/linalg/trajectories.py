@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-# What sums may do to be vectorized; infinities and NaN keep their meaning. Only for loops that write
-# nothing: where one does, a compiled check of where arrays lie in memory decides between two
+# What sums may do to be vectorized; infinities and NaN keep their meaning. Only for loops that
+# write nothing: where one does, a compiled check of where arrays lie in memory decides between two
 # versions of it, which would then round differently, from one run to the next.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
