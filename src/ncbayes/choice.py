@@ -21,9 +21,10 @@ from ncbayes.resources import sweep_seconds
 
 # A simpler candidate that keeps this share of what the best one keeps is taken instead.
 NEARLY = 0.95
-# Noise that follows the data closely must keep so many times what other noise keeps: with many
-# parameters its squared errors are larger than its posteriors say (docs/measurements.md).
-CLEARLY = 1.3
+# Noise that follows the data closely must keep so many times what other noise keeps, if that is
+# less than half: estimates are poor then, and noise made or fitted from the same data has their
+# errors in it, so that its posteriors promise more than they hold (docs/measurements.md).
+CLEARLY, HALF = 1.3, 0.5
 # Up to this alpha, noise tempered at the estimate does not count as close.
 LOOSE_ALPHA = 0.5
 # Noise ratios to choose from, up to the settings' largest, which is tried too.
@@ -78,15 +79,20 @@ def choose(
 
 
 def choice_among(kept: Mapping[str, float]) -> str:
-    """The simplest candidate that is nearly the best; a close one only if it is clearly the best.
+    """The simplest candidate that is nearly the best; of close ones only what can be trusted.
 
     >>> choice_among({"matched": 0.2, "uniform": 0.3, "model^0.5": 0.3, "model^0.9": 0.38})
     'uniform'
+    >>> choice_among({"matched": 0.4, "uniform": 0.6, "model^0.5": 0.6, "model^0.9": 0.76})
+    'model^0.9'
     """
     loose = {name: share for name, share in kept.items() if not _is_close(name)}
     close = {name: share for name, share in kept.items() if name not in loose}
-    clear = max(close.values(), default=0.0) > CLEARLY * max(loose.values())
-    among = close if clear else loose
+    most = max(loose.values())
+    if most >= HALF:
+        among: Mapping[str, float] = kept
+    else:
+        among = close if max(close.values(), default=0.0) > CLEARLY * most else loose
     return next(name for name in among if among[name] >= NEARLY * max(among.values()))
 
 
@@ -228,10 +234,10 @@ def _paragraph(
     others = ", ".join(f"{each} {100 * value:.0f} %" for each, value in kept.items())
     return (
         f"Noise chosen: {chosen}. In short trials a contrast kept this "
-        f"share of the exact likelihood's information: {others}. Noise that follows the data "
-        f"closely is taken if it keeps {CLEARLY:g} times as much as any other; among equals, "
-        f"within {100 * (1 - NEARLY):.0f} %, the simplest. Noise ratio {ratio:g} ({reason}): the "
-        f"share kept is then about {100 * share:.0f} %, and intervals are about "
+        f"share of the exact likelihood's information: {others}. Unless other noise keeps half, "
+        f"noise that follows the data closely is taken only if it keeps {CLEARLY:g} times as much; "
+        f"among equals, within {100 * (1 - NEARLY):.0f} %, the simplest. Noise ratio {ratio:g} "
+        f"({reason}): the share kept is then about {100 * share:.0f} %, and intervals are about "
         f"{100 * (share**-0.5 - 1):.0f} % wider than with the exact likelihood."
     )
 
