@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 # What sums may do to be vectorized; infinities and NaN keep their meaning. Only for loops that
-# write nothing: where one does, a compiled check of where arrays lie in memory decides between two
-# versions of it, which would then round differently, from one run to the next.
+# write nothing: with others the same input gave different last bits from one run to the next,
+# probably since a compiled check of where arrays lie in memory chooses between two versions.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
