@@ -541,3 +541,17 @@ def test_schedules_do_not_nest(nested):
     words = r"can't stand inside each other, got .*; fit with it first, .*Pooled\(posterior.noises"
     with pytest.raises(ncb.InputError, match=words):
         run(noise=nested)
+
+
+def test_tempered_noise_is_made_where_the_noise_that_would_be_taken_ended():
+    """Not where the noise that keeps most ended, if that is too close to be trusted."""
+    trials = choice._Trials(None, Auto(), False, lambda: None)
+    for name, kept in {"matched": 0.30, "tree": 0.35}.items():
+        ended = adaptation.Trial(None, np.zeros((1, 2)), np.array([kept]))
+        trials.done[name] = choice._Tried((), ended, {})
+    assert trials.chosen == "matched"
+    assert trials.best() is trials.done["matched"].trial
+    trials.done["tree"] = replace(
+        trials.done["tree"], trial=replace(trials.done["tree"].trial, kept=np.array([0.45]))
+    )
+    assert trials.best() is trials.done["tree"].trial

@@ -278,14 +278,16 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
         return _PILOTS[target]
     rng = np.random.default_rng(0)
     draw, half = shrunk(target, rng), PILOT_SWEEPS // 2
-    weights, slopes = [], []
-    for _ in range(PILOT_SWEEPS):
+    total, slopes = np.zeros_like(layout.offset), []
+    for k in range(PILOT_SWEEPS):
         sweep = _swept(target, layout, draw, rng)
-        weights.append(expit(sweep.psi) * expit(-sweep.psi))
-        slopes.append(_slope(layout, sweep, weights[-1]))
+        weights = expit(sweep.psi) * expit(-sweep.psi)
+        slopes.append(_slope(layout, sweep, weights))
+        if k >= half:
+            total += weights
         _stretch(layout, sweep, slopes[-1], rng)
         draw = sweep.draw(target)
-    mean = np.mean(weights[half:], axis=0)
+    mean = total / (PILOT_SWEEPS - half)
     pairs = [
         (each.design, mean[points])
         for each, points in zip(target.contrasts, layout.points, strict=True)
