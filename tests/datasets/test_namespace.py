@@ -22,6 +22,8 @@ def test_readers_and_filters_are_imported_where_they_are_used():
     assert shown.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["densities", "recordings", "signals", "simulators", "weather"])
+@pytest.mark.parametrize(
+    "name", ["city", "crime", "densities", "recordings", "signals", "simulators", "weather"]
+)
 def test_examples_run(name):
     assert doctest.testmod(importlib.import_module(f"ncbayes.datasets.{name}")).failed == 0
