@@ -18,11 +18,13 @@ __all__ = [
     "InputError",
     "Posterior",
     "asymptotics",
+    "baselines",
     "datasets",
     "engines",
     "fit",
     "graphs",
     "load",
+    "metrics",
     "models",
     "noise",
     "plots",
@@ -32,9 +34,22 @@ __all__ = [
     "testing",
 ]
 
+# Imported on first use: few fits need them.
+_LATER = frozenset(
+    {
+        "asymptotics",
+        "baselines",
+        "datasets",
+        "graphs",
+        "metrics",
+        "plots",
+        "predictive",
+        "testing",
+    }
+)
+
 
 def __getattr__(name: str) -> Any:
-    """These namespaces are imported on first use: few fits need them."""
-    if name in {"asymptotics", "datasets", "graphs", "plots", "predictive", "testing"}:
+    if name in _LATER:
         return importlib.import_module(f"ncbayes.{name}")
     raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")
