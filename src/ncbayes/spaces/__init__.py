@@ -2,6 +2,8 @@
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
 from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
+from ncbayes.spaces.projection import Projection
+from ncbayes.spaces.region import Region
 from ncbayes.spaces.simple import (
     ANGLE_SLACK,
     TWO_PI,
@@ -23,7 +25,9 @@ __all__ = [
     "FloatArray",
     "InputError",
     "Orthant",
+    "Projection",
     "Reals",
+    "Region",
     "Space",
     "Torus",
     "as_points",
