@@ -21,9 +21,9 @@ OPTIONS = {"draws": 20, "tune": 10, "chains": 2, "seed": 5, "cores": 1, "progres
 
 @dataclass(frozen=True)
 class Ramp:
-    """A user's model on a box: ``theta_1 x + theta_2 x^2``."""
+    """A user's model on a box or a region: ``theta_1 x + theta_2 x^2``."""
 
-    space: ncb.spaces.Box = ncb.spaces.Box([0.0], [2.0])  # noqa: RUF009
+    space: ncb.spaces.Box | ncb.spaces.Region = ncb.spaces.Box([0.0], [2.0])  # noqa: RUF009
 
     @property
     def groups(self):
@@ -41,6 +41,7 @@ def drawn(model, theta, rows=60):
 
 
 PLANE = np.array([0.5, 0.5, 1.0, 1.0, 0.4])
+TRIANGLE = ncb.spaces.Region.of([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0]])
 CASES = {
     "von Mises": (VonMises(), drawn(VonMises(), [2.0, 1.0])),
     "Gaussian": (Gaussian(2), drawn(Gaussian(2), PLANE)),
@@ -49,6 +50,7 @@ CASES = {
     "Gamma": (Gamma(), np.random.default_rng(0).gamma(3.0, 1.0, (60, 1))),
     "exponential": (Exponential(), drawn(Exponential(), [2.0])),
     "a user's own": (Ramp(), 2 * np.sqrt(np.random.default_rng(0).random((60, 1)))),
+    "a region": (Ramp(TRIANGLE), TRIANGLE.uniform(60, np.random.default_rng(0))),
 }
 MODEL, DATA = CASES["von Mises"]
 

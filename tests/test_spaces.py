@@ -13,6 +13,7 @@ from ncbayes.spaces import (
     Box,
     Orthant,
     Reals,
+    Region,
     Torus,
     as_points,
     column_count,
@@ -20,8 +21,9 @@ from ncbayes.spaces import (
 )
 
 SEED = int(os.environ.get("NCBAYES_TEST_SEED", "1"))
-SPACES = [Torus(2), Box((0.0, -1.0), (2.0, 1.0)), Reals(2), Orthant(2), Binary(2)]
-BOUNDED = [Torus(2), Box((0.0, -1.0), (2.0, 1.0)), Binary(2)]
+SQUARE = Region.of([[0.0, -1.0], [2.0, -1.0], [2.0, 1.0], [0.0, 1.0]])
+SPACES = [Torus(2), Box((0.0, -1.0), (2.0, 1.0)), SQUARE, Reals(2), Orthant(2), Binary(2)]
+BOUNDED = [Torus(2), Box((0.0, -1.0), (2.0, 1.0)), SQUARE, Binary(2)]
 TABLE = [[0, 1], [1, 0], [1, 1]]
 
 
@@ -55,6 +57,7 @@ def test_uniform_points_have_uniform_means_and_squeezed_ones_do_not(space):
     low, high = {
         Torus: ((0, 0), (TWO_PI, TWO_PI)),
         Box: ((0, -1), (2, 1)),
+        Region: ((0, -1), (2, 1)),
         Binary: ((0, 0), (1, 1)),
     }[type(space)]
     points = space.uniform(20_000, np.random.default_rng(SEED))

@@ -20,9 +20,15 @@ MODELS = [
     (ncb.models.Exponential(), [2.0]),
     (ncb.models.Gamma(), [2.5, 1.5]),
 ]
+LSHAPE = ncb.spaces.Region.of([[0, 0], [4, 0], [4, 1], [1, 1], [1, 3], [0, 3]])
 NOISES = [
     (ncb.noise.Uniform(ncb.spaces.Torus(2)), ncb.spaces.Torus(2)),
     (ncb.noise.Uniform(ncb.spaces.Box([0, 1], [2, 5])), ncb.spaces.Box([0, 1], [2, 5])),
+    (ncb.noise.Uniform(LSHAPE), LSHAPE),
+    (
+        ncb.noise.Restricted.to(ncb.noise.Normal([1.0, 1.0], [[1.0, 0.3], [0.3, 1.0]]), LSHAPE),
+        LSHAPE,
+    ),
     (ncb.noise.Normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]), ncb.spaces.Reals(2)),
     (ncb.noise.StudentT([1.0], [[2.0]], df=3.0), ncb.spaces.Reals(1)),
     (ncb.noise.VonMises([1.0, 4.0], [0.5, 3.0]), ncb.spaces.Torus(2)),

@@ -14,7 +14,7 @@ from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.noise import Adaptive, Annealed, Auto, Normal, Resampled, StudentT, Uniform
 from ncbayes.noise.adaptive import FEWEST_PARTICLES
 from ncbayes.noise.auto import families
-from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus
+from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus
 
 COUNTS = {"batch": 2, "proposals": 1, "most_proposals": 1, "steps": 1, "most_steps": 1,
           "updates": 1}  # fmt: skip
@@ -128,7 +128,8 @@ def test_families_by_space():
     """Fitted noise is normalized and has density at the data it was fitted to."""
     rng = np.random.default_rng(0)
     spaces = {
-        Torus(1): 2, Torus(3): 3, Reals(2): 2, Orthant(2): 1, Box([0.0], [2.0]): 1, Binary(3): 1
+        Torus(1): 2, Torus(3): 3, Reals(2): 2, Orthant(2): 1, Box([0.0], [2.0]): 1, Binary(3): 1,
+        Region.of([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]): 1
     }  # fmt: skip
     for space, count in spaces.items():
         data = np.abs(rng.normal(size=(40, space.dimension))) % 1.9

@@ -10,11 +10,12 @@ import ncbayes as ncb
 from ncbayes import noise
 from ncbayes.noise import consistency
 from ncbayes.noise.consistency import complaint
-from ncbayes.spaces import Binary, Box, Orthant, Reals, Torus
+from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus
 from ncbayes.testing import check_noise
 
 DRAWS = ncb.inputs.CHECKED_DRAWS
 PLANE = np.array([[2.0, 0.6], [0.6, 1.0]])
+CORNER = Region.of([[0.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
 
 
 class LogNormal:
@@ -37,6 +38,8 @@ RIGHT = {
     "Bernoulli": (noise.Bernoulli([0.1, 0.5, 0.8]), Binary(3)),
     "VonMises": (noise.VonMises(1.0, 5.0), Torus(1)),
     "Uniform box": (noise.Uniform(Box([0.0, 1.0], [1.0, 5.0])), Box([0.0, 1.0], [1.0, 5.0])),
+    "Uniform region": (noise.Uniform(CORNER), CORNER),
+    "Restricted": (noise.Restricted.to(noise.Normal([0.0, 3.0], PLANE), CORNER), CORNER),
     "far and narrow": (noise.Normal(1e6, 1e-4), Reals(1)),
 }
 

@@ -15,6 +15,7 @@ from ncbayes.noise.distributions import (
 )
 from ncbayes.noise.fitted import Tabulated, gaussian_mixture, margins
 from ncbayes.noise.kernels import KernelDensity
+from ncbayes.noise.restricted import Restricted
 from ncbayes.noise.schedules import Fixed, Fresh, Pooled
 from ncbayes.noise.tempered import Annealed, Resampled, Tempering
 from ncbayes.noise.tree import Tree
@@ -33,6 +34,7 @@ __all__ = [
     "Pooled",
     "Product",
     "Resampled",
+    "Restricted",
     "StudentT",
     "Tabulated",
     "Tempering",

@@ -29,6 +29,7 @@ from ncbayes.spaces import (
     Box,
     Orthant,
     Reals,
+    Region,
     Torus,
     as_points,
     check_numbers,
@@ -121,6 +122,14 @@ def _margins(space: Space, data: object) -> list[Part]:
     raise InputError(
         "margins(data, space) knows the spaces Reals, Torus, Orthant, Box and Binary of "
         f"ncbayes.spaces, such as ncbayes.spaces.Torus(2), got {shown(space)}"
+    )
+
+
+@_margins.register
+def _(space: Region, data: object) -> list[Part]:
+    raise InputError(
+        f"margins(data, space) can't make independent columns in {shown(space)}: pass "
+        "ncbayes.noise.Restricted.to(ncbayes.noise.KernelDensity.match(data), region)"
     )
 
 

@@ -19,6 +19,7 @@ from ncbayes.spaces import (
     Box,
     Orthant,
     Reals,
+    Region,
     Torus,
     as_points,
     check_numbers,
@@ -161,6 +162,14 @@ def _kernels(space: Space) -> Kernels:
     raise InputError(
         "KernelDensity knows the spaces Reals, Torus, Orthant, Box and Binary of ncbayes.spaces, "
         f"such as ncbayes.spaces.Torus(2), got {shown(space)}"
+    )
+
+
+@_kernels.register
+def _(space: Region) -> Kernels:
+    raise InputError(
+        f"KernelDensity has no kernels that end at the border of {shown(space)}: pass "
+        "ncbayes.noise.Restricted.to(ncbayes.noise.KernelDensity.match(data), region)"
     )
 
 

@@ -1,0 +1,41 @@
+"""Where points live, and the one door through which the user's data come in."""
+
+from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
+from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
+from ncbayes.spaces.projection import Projection
+from ncbayes.spaces.region import Region
+from ncbayes.spaces.simple import (
+    ANGLE_SLACK,
+    TWO_PI,
+    Binary,
+    Box,
+    Orthant,
+    Reals,
+    Torus,
+    no_uniform,
+    wrapped,
+)
+
+__all__ = [
+    "ANGLE_SLACK",
+    "TWO_PI",
+    "Binary",
+    "BoolArray",
+    "Box",
+    "FloatArray",
+    "InputError",
+    "Orthant",
+    "Projection",
+    "Reals",
+    "Region",
+    "Space",
+    "Torus",
+    "as_points",
+    "check_numbers",
+    "column_count",
+    "is_numeric",
+    "is_whole",
+    "no_uniform",
+    "shown",
+    "wrapped",
+]
