@@ -9,7 +9,7 @@ import ncbayes as ncb
 from ncbayes import testing
 from ncbayes.base import Draw, Precision
 from ncbayes.contrast import Contrast, Target
-from ncbayes.engines import gibbs
+from ncbayes.engines import gibbs, joint
 from ncbayes.linalg import gaussian
 from ncbayes.linalg.designs import Dense
 from ncbayes.preparation import check_sweep
@@ -253,6 +253,12 @@ def test_check_prior_rejects(fault, sentence, seed):
         testing.check_prior(BrokenScale(fault), seed=seed)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
+    monkeypatch.setattr(joint, "PILOT_SWEEPS", 4)
+
+
 # A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.
 SWEEPS = ncb.engines.Gibbs(leap=False)
 
@@ -331,7 +337,7 @@ def test_label_test_rejects_groups_that_are_not_drawn_jointly(seed, monkeypatch)
         return gaussian.cholesky(alone, rng.standard_normal(start.shape)), {}
 
     monkeypatch.setattr(gaussian, "draw", apart)
-    rejected(gibbs.Gibbs(), seed, ncb.priors.RandomWalk(2.0, 1.0), 2)
+    rejected(SWEEPS, seed, ncb.priors.RandomWalk(2.0, 1.0), 2)
 
 
 def test_an_engine_that_stands_still_is_invariant(seed):

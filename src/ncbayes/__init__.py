@@ -11,6 +11,7 @@ from ncbayes import engines, models, noise, priors, spaces
 from ncbayes.base import InputError
 from ncbayes.diagnostics import FitWarning
 from ncbayes.fit import fit
+from ncbayes.over_time import fit_density_over_time
 from ncbayes.posterior import Posterior, load
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "datasets",
     "engines",
     "fit",
+    "fit_density_over_time",
     "graphs",
     "load",
     "metrics",

@@ -196,8 +196,11 @@ def tempered(
     rng: np.random.Generator,
 ) -> tuple[Tempering | None, ...]:
     """The tempered density at coef for each group; None where the guard lets none through."""
-    found = []
+    found: list[Tempering | None] = []
     for g, (base, size) in enumerate(zip(bases, problem.source.sizes, strict=True)):
+        if size == 0:  # a time without points has no noise to make
+            found.append(None)
+            continue
         with in_group(problem.labels[g], len(bases)):
             found.append(settings.temper(problem.model, coef[g, :-1], base, size, rng))
     return tuple(found)

@@ -14,6 +14,7 @@ from ncbayes.base import FloatArray, NoiseSet, NoiseState
 from ncbayes.chains import Chain
 from ncbayes.contrast import has_mass, statistic_names
 from ncbayes.couplings import graph_of
+from ncbayes.fields import Field
 from ncbayes.problem import Problem
 
 if TYPE_CHECKING:
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 
 
 class Records(Protocol):
-    """What was noted while noise was made: updates by name, candidates by name; or nothing."""
+    """What was noted besides draws: updates of noise and candidates by name, a density's field."""
 
     @property
     def adaptation(self) -> Mapping[str, FloatArray]: ...
 
     @property
     def candidates(self) -> Mapping[str, float]: ...
+
+    @property
+    def field(self) -> Field | None: ...
 
 
 def assembled(
@@ -53,6 +57,8 @@ def assembled(
     graph = graph_of(problem.model)
     if graph is not None:
         groups["graph"] = graph.dataset()
+    if records.field is not None:
+        groups["field"] = records.field.dataset()
     # An interrupted fit may have kept chain 1 and not chain 0.
     indices = [chain.index for chain in chains]
     for name in ("posterior", "sample_stats"):
@@ -211,6 +217,9 @@ def _repeated(rows: list[tuple[int, str, NoiseSet]], position: int) -> NDArray[A
 def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> dict[str, Any]:
     """Numbers about one noise set, and the log odds of its points and of the data."""
     each = problem.contrast(group, noise)
+    if not len(each.offset):  # a time without points has no noise either
+        return {**dict.fromkeys(diagnostics.NOISE_FACTS, np.nan), "noise_points": 0.0,
+                "data": np.zeros(0), "noise": np.zeros(0)}  # fmt: skip
     log_odds = each.log_odds(coef)
     data = int(np.sum(each.is_data))
     # Points where the model has no mass are noise for certain, and not in the contrast.

@@ -216,6 +216,42 @@ class Shrinkage(Prior, Protocol):
         ...
 
 
+@runtime_checkable
+class Scaled(Prior, Protocol):
+    """A prior of mean zero given few scales that all of theta shares.
+
+    An engine may draw these with theta integrated out. Optional: ``stretch(state, theta)`` and
+    ``stretched(state, log_factors)``, for scales that each belong to one statistic.
+    """
+
+    def log_scales(self, state: State) -> FloatArray:
+        """Logarithms of the shared scales."""
+        ...
+
+    def at_log_scales(self, state: State, values: FloatArray) -> State:
+        """The state with other shared scales."""
+        ...
+
+    def log_prior(self, values: FloatArray) -> float:
+        """Log density of the logarithms of shared scales, up to a constant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Variances of one column each, of log density ``-shape v - rate exp(-v)`` at v = log variance.
+
+    With the variance of column k times exp(2 s), ``part`` (group, k) of that column times exp(s)
+    has the density it had, times exp(-s) for each dimension.
+    """
+
+    columns: NDArray[np.intp]
+    part: FloatArray
+    log_variance: FloatArray
+    shape: float
+    rate: float
+
+
 @dataclass(frozen=True)
 class Draw:
     """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""

@@ -104,7 +104,7 @@ def _is_close(name: str) -> bool:
 
 def noise_points(data: Sequence[FloatArray], ratio: float) -> tuple[int, ...]:
     """How many noise points each group gets."""
-    return tuple(max(1, round(ratio * len(points))) for points in data)
+    return tuple(max(min(1, len(points)), round(ratio * len(points))) for points in data)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from ncbayes.choice import noise_points
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.engines import Gibbs
+from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
@@ -99,12 +100,27 @@ def fit(
         None: bars on a terminal, a line every ten seconds elsewhere; False: silence; or a
         function that is called with a ``ProgressEvent``.
     """
+    model = inputs.checked_model(model)
+    groups = inputs.checked_data(model, data)
+    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
+    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model))
+
+
+def fitted(
+    model: Model,
+    groups: Mapping[str, FloatArray],
+    noise: Any,
+    prior: Any,
+    noise_ratio: Any,
+    options: tuple[Any, ...],
+    field: Field | None,
+) -> Posterior:
+    """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order."""
+    engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
     if cores is not None:
         inputs.checked_count("cores", cores, 1)
-    model = inputs.checked_model(model)
-    groups = inputs.checked_data(model, data)
     sizes = inputs.checked_sizes(noise_ratio, groups)
     schedule, making = inputs.checked_schedule(noise)
     plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
@@ -142,7 +158,7 @@ def fit(
         if folder is not None:
             asked = {} if making is None else _asked(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
-    run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
+    run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings, field=field)
     return finish(run if making is None else _prepared(run, making, noise_ratio))
 
 

@@ -150,8 +150,8 @@ def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int
     # More than any memory holds is refused by its size, which must be a number first.
     ratio = min(float(noise_ratio), 1e15)
     sizes = tuple(round(ratio * len(points)) for points in data.values())
-    if min(sizes) == 0:
-        rows = min(len(points) for points in data.values())
+    rows = min(len(points) for points in data.values() if len(points))
+    if round(ratio * rows) == 0:
         raise InputError(
             f"noise_ratio={noise_ratio} gives no noise points for {rows} rows of data; it must be "
             f"at least {1 / rows:.2g}"

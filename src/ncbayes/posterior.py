@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ncbayes.assembly import assembled
 from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
+from ncbayes.fields import Field
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, noise_report
@@ -42,8 +43,9 @@ class Run:
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
-    adaptation: Mapping[str, FloatArray] = field(default_factory=dict)
-    candidates: Mapping[str, float] = field(default_factory=dict)
+    adaptation: Mapping[str, FloatArray] = dataclasses.field(default_factory=dict)
+    candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    field: Field | None = None
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -73,7 +75,8 @@ class Posterior:
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
     chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
-    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge). Without
+    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge), and for
+    densities ``field`` (basis, space, times and map). Without
     noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
     """
 

@@ -129,7 +129,6 @@ def test_an_approximation_is_made_once_for_a_target(monkeypatch, seed):
     for settings in (
         {"noise": ncb.noise.Fresh()},
         {"engine": Gibbs(leap=False)},
-        {"prior": ncb.priors.HalfCauchyNormal()},
     ):
         with pytest.warns(ncb.FitWarning):
             other = ncb.fit(model, data, **{**options, **settings, "draws": 20})

@@ -10,7 +10,7 @@ import numpy as np
 
 from ncbayes.base import Draw, FloatArray, InputError, State
 from ncbayes.contrast import Target, label_probability
-from ncbayes.engines import shrinking
+from ncbayes.engines import joint, shrinking
 from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg import gaussian
@@ -68,6 +68,8 @@ class Gibbs:
                     "method 'runs' needs a prior with local scales that leaves groups apart, such "
                     "as ncbayes.priors.Horseshoe(), on all but a few statistics; use 'auto'"
                 )
+        if self._sweeps_jointly(target, draw.scales):
+            return joint.step(target, draw, rng)
         weights = tuple(
             polya_gamma(each.log_odds(row), rng)
             for each, row in zip(target.contrasts, draw.coef, strict=True)
@@ -81,6 +83,10 @@ class Gibbs:
         info["leap_acceptance"] = float(np.mean([a for _, a in moved])) if moved else np.nan
         scales = target.prior.update(draw.scales, coef, rng)
         return Draw(coef, scales, {**label_fit(target, coef), **info})
+
+    def _sweeps_jointly(self, target: Target, scales: State) -> bool:
+        direct = self.method in ("auto", "block_tridiagonal", "cholesky")
+        return self.leap and direct and joint.usable(target, scales)
 
     def _approximations(self, target: Target, scales: State) -> tuple[Laplace, ...]:
         """One a group, made once for a target; none where they would not pay."""

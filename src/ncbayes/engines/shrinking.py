@@ -22,6 +22,7 @@ from ncbayes.base import Clusters, Design, Draw, FloatArray, State
 from ncbayes.contrast import Target
 from ncbayes.engines.layout import Layout, blocks_of, layout_of, picked
 from ncbayes.engines.leap import LARGEST_STEP
+from ncbayes.engines.starts import intercepts
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg.designs import rows as rows_of
 
@@ -310,12 +311,7 @@ def shrunk(target: Target, rng: np.random.Generator) -> Draw:
     found = prior.clusters(scales, target.shape)
     heads = np.append(found.heads, found.log_local[:, ~found.headed])
     coef = np.zeros(target.shape)
-    for row, each in zip(coef, target.contrasts, strict=True):
-        # Newton's method for the c that makes as many points likely data as there are data.
-        for _ in range(50):
-            chance = expit(each.offset + row[-1])
-            excess, curvature = np.sum(each.is_data - chance), np.sum(chance * (1 - chance))
-            row[-1] += np.clip(excess / max(curvature, 1e-10), -2.0, 2.0)
+    coef[:, -1] = intercepts(target)
     return Draw(coef, prior.rescaled(scales, float(np.log(SMALL) - np.mean(heads))))
 
 

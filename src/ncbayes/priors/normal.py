@@ -97,3 +97,13 @@ class HalfCauchyNormal:
         auxiliary = (self.scale**-2 + state["scale"] ** -2) / rng.standard_gamma(1.0, 1)
         rate = 1 / auxiliary + np.sum(theta**2) / 2
         return {"scale": np.sqrt(rate / rng.standard_gamma((theta.size + 1) / 2, 1))}
+
+    def log_scales(self, state: State) -> FloatArray:
+        return np.log(state["scale"])
+
+    def at_log_scales(self, state: State, values: FloatArray) -> State:
+        return {"scale": np.exp(values)}
+
+    def log_prior(self, values: FloatArray) -> float:
+        # Of log s, where s has the density 1 / (1 + (s / scale)^2).
+        return float(np.sum(values - np.logaddexp(0.0, 2 * (values - np.log(self.scale)))))

@@ -2,40 +2,144 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from ncbayes.base import FloatArray, Precision, State
+from ncbayes.base import FloatArray, InputError, Precision, State, Stretch, shown
 from ncbayes.priors.normal import LEAST, check_scale
+from ncbayes.spaces import is_numeric
+
+Initial = Literal["walk", "separate"]
 
 
 @dataclass(frozen=True)
 class RandomWalk:
-    """``theta_t ~ N(theta_{t-1}, lambda I)``, ``theta_0 = 0``, ``lambda ~ IG(shape, rate)``.
+    """``theta_t ~ N(theta_{t-1}, lambda d_t I)``, ``theta_0 = 0``, ``lambda ~ IG(shape, rate)``.
 
-    The paper's prior of time-varying densities (section 4.1), for equally spaced times.
+    The paper's prior of time-varying densities (section 4.1). lambda is the state's ``variance``.
+
+    Parameters
+    ----------
+    shape, rate
+        Of the inverse gamma prior of every variance.
+    times
+        When the groups stand, rising, in any unit; ``d_t`` is then the gap before group t by the
+        median gap, and d_1 = 1. None: equally spaced, all d_t = 1.
+    per_statistic
+        A variance lambda_k for every statistic k instead of a common one.
+    initial
+        "walk": ``theta_1 ~ N(0, lambda I)`` as in the paper, so that lambda has to hold both how
+        far the first group is from zero and how far groups are from each other. "separate":
+        ``theta_1 ~ N(0, kappa I)`` with ``kappa ~ IG(shape, rate)``, the ``initial_variance``.
     """
 
     shape: float = 1.0
     rate: float = 1.0
+    times: Sequence[float] | None = None
+    per_statistic: bool = False
+    initial: Initial = "walk"
 
     def __post_init__(self) -> None:
         for name in ("shape", "rate"):
             check_scale(f"RandomWalk({name}=...)", getattr(self, name))
+        if self.initial not in get_args(Initial):
+            raise InputError(
+                f'RandomWalk(initial=...) must be "walk" or "separate", got {shown(self.initial)}'
+            )
+        if self.times is None:
+            return
+        times = np.asarray(self.times, dtype=float) if is_numeric(self.times) else np.zeros(0)
+        if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)):
+            raise InputError(
+                "RandomWalk(times=...) must be finite numbers, one for each group, such as "
+                f"(2020, 2021, 2024), got {shown(self.times)}"
+            )
+        if np.any(np.diff(times) <= 0):
+            raise InputError(
+                f"RandomWalk(times=...) must rise from group to group, got {shown(self.times)}; "
+                "sort the groups by time, and join those of the same time"
+            )
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
-        # With a small shape, such as 0.001, about half of the gamma's draws underflow to 0.
-        return {"variance": self.rate / np.maximum(rng.standard_gamma(self.shape, 1), LEAST)}
+        state = {"variance": self._variances(self._count(shape[1]), rng)}
+        if self.initial == "separate":
+            state["initial_variance"] = self._variances(1, rng)
+        return state
 
     def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
-        step = 1 / float(state["variance"][0])
-        within = np.full(shape, 2 * step)
-        within[-1] = step
-        between = np.full((shape[0] - 1, shape[1]), -step) if shape[0] > 1 else None
+        first, later = self._first(state), 1 / np.outer(self._gaps(shape[0])[1:], state["variance"])
+        within = np.zeros(shape)
+        within[0] = 1 / first
+        within[1:] += later
+        within[:-1] += later
+        between = -np.broadcast_to(later, (shape[0] - 1, shape[1])) if shape[0] > 1 else None
         return Precision(within, between), np.zeros(shape)
 
     def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
-        steps = np.diff(theta, axis=0, prepend=np.zeros((1, theta.shape[1])))
-        rate = self.rate + np.sum(steps**2) / 2
-        return {"variance": rate / rng.standard_gamma(self.shape + theta.size / 2, 1)}
+        steps = np.diff(theta, axis=0) ** 2 / self._gaps(len(theta))[1:, None]
+        moved = {}
+        if self.initial == "separate":
+            moved["initial_variance"] = self._updated(theta[:1] ** 2, 1, rng)
+        else:
+            steps = np.concatenate([theta[:1] ** 2, steps])
+        moved["variance"] = self._updated(steps, self._count(theta.shape[1]), rng)
+        return moved
+
+    def log_scales(self, state: State) -> FloatArray:
+        shared = [np.zeros(0), *(state[name] for name in self._shared)]
+        return np.asarray(np.log(np.concatenate(shared)))
+
+    def at_log_scales(self, state: State, values: FloatArray) -> State:
+        found = {name: np.exp([value]) for name, value in zip(self._shared, values, strict=True)}
+        return {**state, **found}
+
+    def log_prior(self, values: FloatArray) -> float:
+        return float(-np.sum(self.shape * values + self.rate * np.exp(-values)))
+
+    def stretch(self, state: State, theta: FloatArray) -> Stretch | None:
+        """Every statistic's own variance with its steps; None where statistics share one."""
+        if not self.per_statistic:
+            return None
+        part = theta - theta[0] if self.initial == "separate" else theta
+        columns = np.arange(theta.shape[1])
+        return Stretch(columns, part, np.log(state["variance"]), self.shape, self.rate)
+
+    def stretched(self, state: State, log_factors: FloatArray) -> State:
+        return {**state, "variance": state["variance"] * np.exp(2 * log_factors)}
+
+    @property
+    def _shared(self) -> tuple[str, ...]:
+        """The variances that all statistics share."""
+        names = () if self.per_statistic else ("variance",)
+        return (*names, "initial_variance") if self.initial == "separate" else names
+
+    def _first(self, state: State) -> FloatArray:
+        return state["initial_variance" if self.initial == "separate" else "variance"]
+
+    def _count(self, statistics: int) -> int:
+        return statistics if self.per_statistic else 1
+
+    def _gaps(self, groups: int) -> FloatArray:
+        if self.times is None:
+            return np.ones(groups)
+        if len(self.times) != groups:
+            raise InputError(
+                f"RandomWalk(times=...) must hold one time for each of the {groups} groups, got "
+                f"{len(self.times)}"
+            )
+        gaps = np.diff(np.asarray(self.times, dtype=float))
+        return np.append(1.0, gaps / np.median(gaps) if len(gaps) else gaps)
+
+    def _variances(self, count: int, rng: np.random.Generator) -> FloatArray:
+        # With a small shape, such as 0.001, about half of the gamma's draws underflow to 0.
+        return self.rate / np.maximum(rng.standard_gamma(self.shape, count), LEAST)
+
+    def _updated(self, squares: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+        """Variances given squares (group, statistic) of what has them."""
+        total = np.sum(squares, axis=0) if count > 1 else np.sum(squares)
+        freedom = squares.size / count
+        rate = self.rate + np.ravel(total) / 2
+        return np.asarray(rate / rng.standard_gamma(self.shape + freedom / 2, count))
