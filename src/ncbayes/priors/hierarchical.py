@@ -142,7 +142,7 @@ class Hierarchical:
 
     def _wishart(self, size: int) -> tuple[float, FloatArray]:
         """Degrees of freedom and scale matrix for this many statistics."""
-        df = size + DEGREES_ABOVE if self.df is None else float(self.df)
+        df = float(size + DEGREES_ABOVE if self.df is None else self.df)
         if not df > size - 1:
             raise InputError(
                 f"Hierarchical(df=...) must exceed {size - 1}, the number of statistics less one, "
