@@ -250,7 +250,7 @@ def test_sweeps_with_a_population_pass_the_label_test(covariance, groups, seed):
 
 
 @pytest.mark.slow
-def test_the_label_test_rejects_a_shear_in_the_wrong_direction(seed, monkeypatch):
+def test_the_label_test_rejects_moves_on_another_likelihood(seed, monkeypatch):
     right = population.Spread.of
 
     def wrong(found, coef, grams, shifts):
