@@ -256,7 +256,7 @@ def test_check_prior_rejects(fault, sentence, seed):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(joint, "PILOT_SWEEPS", 4)
+    monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
 
 
 # A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.

@@ -253,6 +253,38 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class Population:
+    """Columns of coef that are ``N(mu, Sigma)`` in every group, as an engine needs them.
+
+    mu is ``mean`` now; its own prior is normal with independent entries, of ``precision`` and
+    ``shift`` (precision times mean). ``inverse`` is that of Sigma. The prior density of Sigma, by
+    the measure that no linear map B Sigma B' changes, is
+    ``prod_k |B_kk|^-power_k exp(-tr(scale Sigma^-1) / 2)`` along triangular maps B, where B_kl may
+    differ from zero for ``linked`` columns k and l.
+    """
+
+    columns: NDArray[np.intp]
+    mean: FloatArray
+    precision: FloatArray
+    shift: FloatArray
+    inverse: FloatArray
+    power: FloatArray
+    scale: FloatArray
+    linked: BoolArray
+
+
+@runtime_checkable
+class Pooling(Prior, Protocol):
+    """A prior whose population an engine may move together with the coefficients."""
+
+    def population(self, state: State, shape: tuple[int, int]) -> Population: ...
+
+    def repopulated(self, state: State, mean: FloatArray, linear: FloatArray) -> State:
+        """The state with another mu, and B Sigma B' for Sigma, with B = ``linear``."""
+        ...
+
+
+@dataclass(frozen=True)
 class Draw:
     """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""
 

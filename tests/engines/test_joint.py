@@ -11,7 +11,7 @@ from ncbayes.contrast import Contrast, Target
 from ncbayes.engines import Gibbs, joint
 from ncbayes.linalg import stretching, tridiagonal
 from ncbayes.linalg.designs import Bordered, Dense
-from ncbayes.priors import HalfCauchyNormal, Normal, RandomWalk
+from ncbayes.priors import Normal, RandomWalk
 from ncbayes.priors.blocks import Blocks, Part
 from ncbayes.testing import check_engine
 
@@ -24,17 +24,20 @@ def of_coef(prior):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(joint, "PILOT_SWEEPS", 4)
+    monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
 
 
 WALK = RandomWalk(2.0, 1.0)
+# The plain walk and the half-Cauchy scale are among the priors of test_testing.py.
 VARIANTS = {
-    "walk": (WALK, 3),
-    "unequal times": (replace(WALK, times=(0.0, 1.0, 4.0)), 3),
-    "separate start": (replace(WALK, initial="separate"), 2),
-    "a variance a statistic": (replace(WALK, per_statistic=True), 3),
-    "both": (replace(WALK, per_statistic=True, initial="separate"), 3),
-    "half-Cauchy": (HalfCauchyNormal(0.8), 1),
+    "unequal times, separate start": (
+        replace(WALK, times=(0.0, 1.0, 4.0), initial="separate"),
+        3,
+    ),
+    "a variance a statistic, separate start": (
+        replace(WALK, per_statistic=True, initial="separate"),
+        2,
+    ),
 }
 
 
@@ -60,12 +63,6 @@ class FlatScale(RandomWalk):
 @pytest.mark.slow
 def test_scales_drawn_without_their_prior_are_rejected(seed):
     rejected(FlatScale(2.0, 1.0), 2, seed)
-
-
-@pytest.mark.slow
-def test_scales_drawn_without_the_normalizer_of_theta_are_rejected(seed, monkeypatch):
-    monkeypatch.setattr(tridiagonal, "log_determinant", lambda within, between: 0.0)
-    rejected(WALK, 2, seed)
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,8 @@ def test_the_weight_of_a_scale_is_its_marginal_density(seed):
     """Against the density of the pseudo-observations by dense matrices."""
     rng = np.random.default_rng(seed)
     target = small_target(rng, WALK)
-    grams, score = np.array([np.cov(rng.standard_normal((3, 9))) for _ in range(3)]), None
-    grams, score = grams + 0.1 * np.eye(3), rng.standard_normal((3, 3))
+    grams = np.array([np.cov(rng.standard_normal((3, 9))) for _ in range(3)])
+    score = rng.standard_normal((3, 3))
     weights, expected = [], []
     for variance in (0.3, 2.0):
         scales = {"theta.variance": np.array([variance])}

@@ -1,5 +1,7 @@
 """Block-tridiagonal factors against dense matrices, trajectories against their definition."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -90,7 +92,7 @@ def test_no_factor_is_told_by_nan():
 
 
 def log_posterior(design, bounds, offset, is_data, full, shift, coef):
-    rows = [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    rows = [slice(a, b) for a, b in pairwise(bounds)]
     psi = np.concatenate([design[r] @ own for r, own in zip(rows, coef, strict=True)]) + offset
     flat = coef.ravel()
     return (

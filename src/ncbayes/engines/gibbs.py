@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ncbayes.base import Draw, FloatArray, InputError, State
 from ncbayes.contrast import Target, label_probability
-from ncbayes.engines import joint, shrinking
+from ncbayes.engines import joint, population, shrinking
 from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg import gaussian
@@ -74,6 +75,7 @@ class Gibbs:
             polya_gamma(each.log_odds(row), rng)
             for each, row in zip(target.contrasts, draw.coef, strict=True)
         )
+        draw = population.moved(target, draw, partial(population.label_terms, target, weights), rng)
         conditional = self._conditional(target, draw.scales, weights)
         coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self._joint)
         approximations = self._approximations(target, draw.scales)

@@ -21,6 +21,7 @@ from scipy.special import expit
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Precision, State
 from ncbayes.contrast import Target
+from ncbayes.engines import population
 from ncbayes.engines.leap import LARGEST_STEP, QUARTER_TURN
 from ncbayes.engines.starts import intercepts
 from ncbayes.engines.weights import polya_gamma
@@ -148,6 +149,7 @@ def _swept(
     grams = _grams(layout, weights)
     pull = layout.is_data - 0.5 - weights * layout.offset
     score = np.array([pull[rows] @ layout.design[rows] for rows in layout.rows])
+    draw = population.moved(target, draw, lambda: (grams, score), rng)
     scales, gaussian, moved = _collapsed(target, grams, score, draw.scales, pilot, rng)
     coef = gaussian.draw(rng.standard_normal(target.shape))
     coef, scales = _stretched(target, grams, score, coef, scales, rng)

@@ -18,6 +18,10 @@ def intercepts(target: Target) -> FloatArray:
     for g, each in enumerate(target.contrasts):
         for _ in range(50):
             chance = expit(each.offset + found[g])
-            excess, curvature = np.sum(each.is_data - chance), np.sum(chance * (1 - chance))
-            found[g] += np.clip(excess / max(curvature, 1e-10), -2.0, 2.0)
+            excess = float((each.is_data - chance).sum())
+            curvature = float((chance * (1 - chance)).sum())
+            step = excess / max(curvature, 1e-10)
+            found[g] += min(max(step, -2.0), 2.0)
+            if abs(step) < 1e-6:
+                break
     return found

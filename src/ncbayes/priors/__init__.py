@@ -1,5 +1,6 @@
 """Priors of theta that are Gaussian given their scales."""
 
+from ncbayes.priors.hierarchical import Hierarchical
 from ncbayes.priors.horseshoe import Horseshoe, global_scale
 from ncbayes.priors.multivariate import MultivariateNormal
 from ncbayes.priors.normal import HalfCauchyNormal, Normal
@@ -7,6 +8,7 @@ from ncbayes.priors.random_walk import RandomWalk
 
 __all__ = [
     "HalfCauchyNormal",
+    "Hierarchical",
     "Horseshoe",
     "MultivariateNormal",
     "Normal",

@@ -1,0 +1,207 @@
+"""A common population of groups: the paper's hierarchical models (section 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ncbayes.base import FloatArray, InputError, Population, Precision, State, shown
+from ncbayes.priors.normal import LEAST, MOST, RANGE, RESCALE, numbers
+
+Numbers: TypeAlias = float | Sequence[float] | FloatArray
+
+# An inverse Wishart of p + 2 degrees of freedom has its scale matrix for its mean, and its
+# variances are IG(3/2, 1/2) where that is 1: the same for the diagonal form.
+DEGREES_ABOVE = 2
+SHAPE, RATE = 1.5, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchical:
+    """``theta_g ~ N(mu, Sigma)`` for all groups g, with ``mu_k ~ N(mean_k, mean_scale_k^2)``.
+
+    ``covariance="full"``: ``Sigma ~ IW(df, scale)``, an inverse Wishart of density
+    ``|Sigma|^-((df + p + 1) / 2) exp(-tr(scale Sigma^-1) / 2)`` and, for df > p + 1, of mean
+    ``scale / (df - p - 1)``. df is p + 2 and scale the identity unless given; scale is a matrix, or
+    its diagonal, or one number for all of that.
+
+    ``covariance="diagonal"``, for many statistics: ``Sigma_kk ~ IG(shape, rate)``, of mean
+    ``rate / (shape - 1)``, and no correlation. Shape is 3/2 and rate 1/2 unless given.
+    """
+
+    mean: Numbers = 0.0
+    mean_scale: Numbers = 10.0
+    covariance: Literal["full", "diagonal"] = "full"
+    df: float | None = None
+    scale: Numbers | None = None
+    shape: Numbers | None = None
+    rate: Numbers | None = None
+
+    def __post_init__(self) -> None:
+        if self.covariance not in ("full", "diagonal"):
+            raise InputError(
+                "Hierarchical(covariance=...) must be 'full' or 'diagonal', got "
+                f"{shown(self.covariance)}"
+            )
+        for name in ("shape", "rate") if self.covariance == "full" else ("df", "scale"):
+            if getattr(self, name) is not None:
+                own = "df and scale" if self.covariance == "full" else "shape and rate"
+                raise InputError(
+                    f"Hierarchical({name}=...) has no meaning with covariance="
+                    f"{self.covariance!r}, which takes {own}; leave it out"
+                )
+        if not np.all(np.abs(numbers(self.mean)) <= MOST):
+            raise InputError(
+                f"Hierarchical(mean=...) must be finite, between {-MOST:g} and {MOST:g}, got "
+                f"{shown(self.mean)}; {RESCALE}"
+            )
+        for name in ("mean_scale", "df", "shape", "rate"):
+            _check_positive(name, getattr(self, name))
+        if self.df is not None and numbers(self.df).ndim:
+            raise InputError(f"Hierarchical(df=...) must be one number, got {shown(self.df)}")
+        _check_scale_matrix(self.scale)
+
+    def __repr__(self) -> str:
+        return f"Hierarchical(covariance={self.covariance!r})"
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
+        mean = self._row("mean", shape[1], 0.0)
+        spread = self._row("mean_scale", shape[1], 1.0)
+        centre = mean + spread * rng.standard_normal(shape[1])
+        if self.covariance == "full":
+            df, matrix = self._wishart(shape[1])
+            return {"mean": centre, "covariance": inverse_wishart(df, matrix, rng)}
+        gammas = np.maximum(rng.standard_gamma(self._row("shape", shape[1], SHAPE)), LEAST)
+        return {"mean": centre, "variance": self._row("rate", shape[1], RATE) / gammas}
+
+    def gaussian(self, state: State, shape: tuple[int, int]) -> tuple[Precision, FloatArray]:
+        if self.covariance == "full":
+            matrix = _inverse(state["covariance"])
+            within = np.broadcast_to(matrix, (shape[0], *matrix.shape))
+            return Precision(within), np.broadcast_to(matrix @ state["mean"], shape)
+        precision = 1 / state["variance"]
+        return (
+            Precision(np.broadcast_to(precision, shape)),
+            np.broadcast_to(precision * state["mean"], shape),
+        )
+
+    def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
+        """``mu | theta, Sigma``, then ``Sigma | theta, mu``: both conjugate."""
+        groups, size = theta.shape
+        weight = self._row("mean_scale", size, 1.0) ** -2
+        shift = weight * self._row("mean", size, 0.0)
+        normals = rng.standard_normal(size)
+        if self.covariance == "diagonal":
+            own = 1 / state["variance"]
+            precision = weight + groups * own
+            mean = (shift + own * theta.sum(axis=0)) / precision + normals / np.sqrt(precision)
+            rate = self._row("rate", size, RATE) + np.sum((theta - mean) ** 2, axis=0) / 2
+            gammas = rng.standard_gamma(self._row("shape", size, SHAPE) + groups / 2)
+            return {"mean": mean, "variance": rate / np.maximum(gammas, LEAST)}
+        inner = _inverse(state["covariance"])
+        factor = np.linalg.cholesky(np.diag(weight) + groups * inner)
+        half = np.linalg.solve(factor, shift + inner @ theta.sum(axis=0))
+        mean = np.linalg.solve(factor.T, half + normals)
+        df, matrix = self._wishart(size)
+        off = theta - mean
+        moved = inverse_wishart(df + groups, matrix + off.T @ off, rng)
+        return {"mean": np.asarray(mean), "covariance": moved}
+
+    def population(self, state: State, shape: tuple[int, int]) -> Population:
+        size, full = shape[1], self.covariance == "full"
+        weight = self._row("mean_scale", size, 1.0) ** -2
+        if full:
+            df, scale = self._wishart(size)
+            power, inverse = np.full(size, df), _inverse(state["covariance"])
+        else:
+            power, scale = 2 * self._row("shape", size, SHAPE), 2 * self._row("rate", size, RATE)
+            inverse, scale = np.diag(1 / state["variance"]), np.diag(scale)
+        linked = np.full((size, size), full) & ~np.eye(size, dtype=bool)
+        shift = weight * self._row("mean", size, 0.0)
+        mean = state["mean"]
+        return Population(np.arange(size), mean, weight, shift, inverse, power, scale, linked)
+
+    def repopulated(self, state: State, mean: FloatArray, linear: FloatArray) -> State:
+        if self.covariance == "full":
+            moved = linear @ state["covariance"] @ linear.T
+            return {"mean": mean, "covariance": (moved + moved.T) / 2}
+        return {"mean": mean, "variance": state["variance"] * np.diagonal(linear) ** 2}
+
+    def _row(self, name: str, size: int, default: float) -> FloatArray:
+        given = getattr(self, name)
+        values = np.asarray(default if given is None else given, dtype=float)
+        if values.shape not in ((), (size,)):
+            raise InputError(
+                f"Hierarchical({name}=...) must be one number or {size} of them, one for each "
+                f"statistic, got shape {values.shape}"
+            )
+        return np.broadcast_to(values, (size,))
+
+    def _wishart(self, size: int) -> tuple[float, FloatArray]:
+        """Degrees of freedom and scale matrix for this many statistics."""
+        df = float(size + DEGREES_ABOVE if self.df is None else self.df)
+        if not df > size - 1:
+            raise InputError(
+                f"Hierarchical(df=...) must exceed {size - 1}, the number of statistics less one, "
+                f"got {shown(self.df)}; with many statistics use covariance='diagonal'"
+            )
+        matrix = np.asarray(1.0 if self.scale is None else self.scale, dtype=float)
+        if matrix.shape not in ((), (size,), (size, size)):
+            raise InputError(
+                f"Hierarchical(scale=...) must be one number, {size} of them, or a matrix of shape "
+                f"{(size, size)}, one row for each statistic, got shape {matrix.shape}"
+            )
+        return df, matrix if matrix.ndim == 2 else np.diag(np.broadcast_to(matrix, (size,)))
+
+
+def inverse_wishart(df: float, scale: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A draw by Bartlett's decomposition: ``B B'`` with ``B = C A'^-1``, ``C C' = scale``.
+
+    A is lower triangular with standard normals below the diagonal and, on it, the roots of
+    chi-squared draws of df, df - 1, ... degrees of freedom.
+    """
+    size = len(scale)
+    lower = np.tril(rng.standard_normal((size, size)), -1)
+    chi_squared = 2 * rng.standard_gamma((df - np.arange(size)) / 2)
+    np.einsum("ii->i", lower)[...] = np.sqrt(np.maximum(chi_squared, LEAST))
+    root = np.linalg.solve(lower, np.linalg.cholesky(scale).T).T
+    return np.asarray(root @ root.T)
+
+
+def _inverse(covariance: FloatArray) -> FloatArray:
+    """Of a covariance, symmetric to the last bit."""
+    deviations = np.sqrt(np.diagonal(covariance))
+    # By way of the correlation, whose inverse can be trusted whatever the units.
+    inverse = np.linalg.inv(covariance / np.outer(deviations, deviations))
+    inverse /= np.outer(deviations, deviations)
+    return np.asarray((inverse + inverse.T) / 2)
+
+
+def _check_positive(name: str, value: object) -> None:
+    array = numbers(1.0 if value is None else value)
+    if not np.all((array >= LEAST) & (array <= MOST)):
+        raise InputError(
+            f"Hierarchical({name}=...) must be positive, {RANGE}, got {shown(value)}; {RESCALE}"
+        )
+
+
+def _check_scale_matrix(value: object) -> None:
+    matrix = numbers(1.0 if value is None else value)
+    if matrix.ndim < 2:
+        _check_positive("scale", value)
+        return
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    sound = square and bool((np.abs(matrix) <= MOST).all() and np.array_equal(matrix, matrix.T))
+    if sound and (np.diagonal(matrix) >= LEAST).all():
+        roots = np.sqrt(np.diagonal(matrix))
+        sound = bool(np.linalg.eigvalsh(matrix / np.outer(roots, roots))[0] > 0)
+    else:
+        sound = False
+    if not sound:
+        raise InputError(
+            "Hierarchical(scale=...) must be a positive number, or a symmetric positive definite "
+            f"matrix with one row a statistic, got {shown(value)}"
+        )
