@@ -257,6 +257,8 @@ def test_check_prior_rejects(fault, sentence, seed):
 def quick(monkeypatch):
     """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
     monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
+    # So short a pilot sees no width, and scales that hardly move would pass any test.
+    monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
 
 
 # A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.

@@ -25,6 +25,8 @@ def of_coef(prior):
 def quick(monkeypatch):
     """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
     monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
+    # So short a pilot sees no width, and scales that hardly move would pass any test.
+    monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
 
 
 WALK = RandomWalk(2.0, 1.0)
@@ -67,10 +69,11 @@ def test_scales_drawn_without_their_prior_are_rejected(seed):
 
 @dataclass(frozen=True)
 class WrongStretch(RandomWalk):
-    """Stretches its variance as if that were a standard deviation."""
+    """Counts three degrees of freedom too many when it stretches."""
 
-    def stretched(self, state, log_factors):
-        return {**state, "variance": state["variance"] * np.exp(log_factors)}
+    def stretch(self, state, theta):
+        found = super().stretch(state, theta)
+        return replace(found, shape=found.shape + 3)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 
 from ncbayes.base import Draw, FloatArray, InputError, State
 from ncbayes.contrast import Target, label_probability
-from ncbayes.engines import joint, population, shrinking
+from ncbayes.engines import joint, one_at_a_time, population, shrinking
 from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg import gaussian
@@ -29,12 +29,13 @@ class Gibbs:
     ``method`` is how coef is drawn: jointly by "cholesky", "block_tridiagonal", "woodbury" or
     "conjugate_gradients"; "runs": under a prior with local scales, such as the horseshoe, run by
     run with its scale; "auto": by runs where that can be, else jointly by predicted cost.
+    "one_at_a_time": the paper's sampler for densities over time, for comparison.
     ``leap``: with moves on the likelihood itself, which take coef where Polya-Gamma weights hold
-    it back (jointly drawn, only where the prior has no scales to learn); False: none of them, the
-    paper's Algorithm 1.
+    it back, and scales that all of coef shares drawn with coef integrated out; False: none of
+    them, the paper's Algorithm 1.
     """
 
-    method: gaussian.Method | Literal["auto", "runs"] = "auto"
+    method: gaussian.Method | Literal["auto", "runs", "one_at_a_time"] = "auto"
     leap: bool = True
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -58,7 +59,9 @@ class Gibbs:
     @property
     def _joint(self) -> gaussian.Method | Literal["auto"]:
         """How all of coef is drawn at once."""
-        return "auto" if self.method == "runs" else self.method
+        if self.method == "runs" or self.method == "one_at_a_time":
+            return "auto"
+        return self.method
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
         if self.method in ("auto", "runs"):
@@ -75,9 +78,14 @@ class Gibbs:
             polya_gamma(each.log_odds(row), rng)
             for each, row in zip(target.contrasts, draw.coef, strict=True)
         )
-        draw = population.moved(target, draw, partial(population.label_terms, target, weights), rng)
+        if self.method != "one_at_a_time":
+            terms = partial(population.label_terms, target, weights)
+            draw = population.moved(target, draw, terms, rng)
         conditional = self._conditional(target, draw.scales, weights)
-        coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self._joint)
+        if self.method == "one_at_a_time":
+            coef, info = one_at_a_time.drawn(conditional, draw.coef, rng), {"cg_iterations": 0.0}
+        else:
+            coef, info = gaussian.draw(conditional, rng, start=draw.coef, method=self._joint)
         approximations = self._approximations(target, draw.scales)
         moved = [leap(each, row, rng) for each, row in zip(approximations, coef, strict=False)]
         if moved:
@@ -92,7 +100,8 @@ class Gibbs:
 
     def _approximations(self, target: Target, scales: State) -> tuple[Laplace, ...]:
         """One a group, made once for a target; none where they would not pay."""
-        if scales or not (self.leap and target.lasting):
+        plain = not self.leap or self.method == "one_at_a_time"
+        if scales or plain or not target.lasting:
             return ()
         if target not in _APPROXIMATIONS:
             _APPROXIMATIONS[target] = self._fresh_approximations(target)
