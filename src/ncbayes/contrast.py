@@ -72,7 +72,8 @@ class Engine(Protocol):
     """A Markov kernel for coef and the prior's scales; no storage, no warm-up, no printing.
 
     An engine with the attribute ``uses_noise = False`` gets ``target.losses`` instead of contrasts,
-    and has a ``learning_rate``.
+    and has a ``learning_rate``. One with ``uncentred = True`` gets statistics as the model has
+    them, not less their mean over the data.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:

@@ -240,7 +240,8 @@ def _problem(
     full = blocks(prior, model.groups, partial(default_prior, model, raw), model)
     full.check(len(raw))
     # A structured design is used as it is; its statistics are products of cosines and the like.
-    center = None if hasattr(model, "design") else data_mean(raw)
+    as_it_is = hasattr(model, "design") or getattr(engine, "uncentred", False)
+    center = None if as_it_is else data_mean(raw)
     problem = Problem(model, source, schedule, full, engine, center)
     target = problem.target(first)
     state = full.draw(target.shape, np.random.default_rng(0))

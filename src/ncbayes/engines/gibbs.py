@@ -57,6 +57,11 @@ class Gibbs:
         return Draw(2 * near - far, draw.scales)
 
     @property
+    def uncentred(self) -> bool:
+        """The paper's sampler draws c given theta, not c + theta . mean: that is why it is slow."""
+        return self.method == "one_at_a_time"
+
+    @property
     def _joint(self) -> gaussian.Method | Literal["auto"]:
         """How all of coef is drawn at once."""
         if self.method == "runs" or self.method == "one_at_a_time":

@@ -34,6 +34,8 @@ MOST_COLUMNS = 400
 # Proposals of a scale: as wide as the pilot found it times this, with tails of few degrees of
 # freedom; and steps from where it is, for where the pilot was wrong.
 WIDER, FREEDOM, STEP = 1.3, 5.0, 2.0
+# Steps of leaps: their energy error grows with the number of coefficients to the 1/4.
+LEAP_STEP = 1.3
 # A pilot that saw a scale hardly move has not seen its width.
 LEAST_WIDTH = 0.05
 
@@ -268,7 +270,7 @@ def _leap(
     upper, between = _blocks(pilot.grams, prior), _between(prior)
     side = np.empty((len(between), *upper.shape[1:]))
     failed = math.isnan(tridiagonal.factorized(upper, side, between))
-    size = min(LARGEST_STEP, 1.3 * coef.size**-0.25)
+    size = min(LARGEST_STEP, LEAP_STEP * coef.size**-0.25)
     # A random step breaks the cycles that a trajectory of a fixed length can fall into.
     step, count = size * rng.uniform(0.7, 1.0), math.ceil(QUARTER_TURN / size)
     momentum, threshold = rng.standard_normal(coef.shape), -rng.standard_exponential()
