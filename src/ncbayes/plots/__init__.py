@@ -4,17 +4,29 @@ from ncbayes.plots.angles import pairs, predictive
 from ncbayes.plots.chains import trace
 from ncbayes.plots.couplings import coefficients, shrinkage
 from ncbayes.plots.densities import density
+from ncbayes.plots.maps import (
+    animation,
+    change_map,
+    density_bands,
+    density_maps,
+    uncertainty_maps,
+)
 from ncbayes.plots.networks import adjacency, network
 from ncbayes.plots.noises import noise
 
 __all__ = [
     "adjacency",
+    "animation",
+    "change_map",
     "coefficients",
     "density",
+    "density_bands",
+    "density_maps",
     "network",
     "noise",
     "pairs",
     "predictive",
     "shrinkage",
     "trace",
+    "uncertainty_maps",
 ]

@@ -1,0 +1,153 @@
+"""Normalizing constants of densities on a bounded space, worked out numerically.
+
+    log Z(theta) = log sum_i weight_i exp(theta . statistics(node_i))
+
+for many theta at once. The nodes are made finer until log Z no longer depends on them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import FloatArray, Space
+from ncbayes.diagnostics import FitWarning
+from ncbayes.models import RadialBasis
+from ncbayes.spaces import Box, Region
+from ncbayes.spaces.outlines import even_odd, shapely
+
+# Cells along the longest side by dimension: to begin with, and at most (1 to 2 million nodes).
+FIRST, MOST = {1: 256, 2: 48, 3: 16}, {1: 2**16, 2: 1024, 3: 128}
+# Sobol points in more dimensions, as powers of two: to begin with, and at most.
+FIRST_POWER, MOST_POWER = 13, 17
+# However thin a box, so many cells across it.
+FEWEST = 4
+# Halving the step must change log Z by less than this for the theta that are tried...
+TOLERANCE = 4e-4
+# ...and if it changes by more than this with the finest nodes, the user is told.
+ALARM = 1e-2
+# How many theta are tried.
+TRIED = 64
+# Nodes and theta taken at a time: their table of values holds 32 MB.
+ROWS, COLUMNS = 2048, 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Points (n, dimension) and weights (n,) that sum to the volume of the space."""
+
+    points: FloatArray
+    weights: FloatArray
+
+
+def log_normalizers(model: RadialBasis, theta: FloatArray) -> FloatArray:
+    """log Z of every row of theta (k, p), over the model's space."""
+    nodes = _fine_enough(model, _sharpest(theta))
+    return log_integrals(model, nodes, theta)
+
+
+def log_integrals(model: RadialBasis, nodes: Nodes, theta: FloatArray) -> FloatArray:
+    """log Z of every row of theta by these nodes; memory does not grow with their number."""
+    top, total = np.full(len(theta), -np.inf), np.zeros(len(theta))
+    for start in range(0, len(nodes.points), ROWS):
+        statistics = model.statistics(nodes.points[start : start + ROWS])
+        weights = nodes.weights[start : start + ROWS]
+        for first in range(0, len(theta), COLUMNS):
+            part = slice(first, first + COLUMNS)
+            values = statistics @ theta[part].T
+            peak = np.maximum(top[part], values.max(axis=0))
+            values -= peak
+            np.exp(values, out=values)
+            total[part] = total[part] * np.exp(top[part] - peak) + weights @ values
+            top[part] = peak
+    return np.asarray(top + np.log(total))
+
+
+def nodes_of(space: Space, cells: int) -> Nodes:
+    """Midpoints of so many cells along the longest side, and their volumes.
+
+    Cells that the border of a region cuts count with the area and the center of gravity of what is
+    inside. In more than 3 dimensions: 2^cells Sobol points of equal weights.
+    """
+    if not isinstance(space, Box | Region):
+        raise TypeError(f"no nodes for {space!r}")
+    if space.dimension > 3:
+        return _sobol(space, cells)
+    low, high = space.bounds
+    counts = cell_counts(high - low, cells, FEWEST)
+    side = (high - low) / counts
+    steps = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1)
+    corners = low + steps.reshape(-1, len(low)) * side
+    if isinstance(space, Region):
+        return _clipped(space, corners, side)
+    return Nodes(corners + side / 2, np.full(len(corners), side.prod()))
+
+
+def cell_counts(sides: FloatArray, longest: int, fewest: int = 1) -> NDArray[np.intp]:
+    """How many cells, about as long as wide, make up each side."""
+    counts = np.rint(longest * sides / sides.max())
+    return np.asarray(np.maximum(counts, fewest), dtype=np.intp)
+
+
+def _clipped(region: Region, corners: FloatArray, side: FloatArray) -> Nodes:
+    module = shapely()
+    whole = even_odd(region.rings)
+    module.prepare(whole)
+    boxes = module.box(*corners.T, *(corners + side).T)
+    meets, within = module.intersects(whole, boxes), module.covers(whole, boxes)
+    cut = module.intersection(whole, boxes[meets & ~within])
+    areas = module.area(cut)
+    kept = areas > 0
+    centers = module.get_coordinates(module.centroid(cut[kept]))
+    points = np.concatenate([corners[within] + side / 2, centers])
+    return Nodes(points, np.append(np.full(int(within.sum()), side.prod()), areas[kept]))
+
+
+def _sobol(space: Box | Region, power: int) -> Nodes:
+    from scipy.stats import qmc
+
+    low, high = space.bounds
+    # The same points in every call: densities must not change from one look to the next.
+    points = qmc.Sobol(space.dimension, rng=np.random.default_rng(0)).random_base2(power)
+    weight = (high - low).prod() / len(points)
+    return Nodes(low + points * (high - low), np.full(len(points), weight))
+
+
+def _fine_enough(model: RadialBasis, theta: FloatArray) -> Nodes:
+    """Nodes for which halving the step hardly changes log Z."""
+    space = model.space
+    assert space is not None
+    many = space.dimension > 3
+    size = FIRST_POWER if many else FIRST[space.dimension]
+    most = MOST_POWER if many else MOST[space.dimension]
+    nodes = nodes_of(space, size)
+    found = log_integrals(model, nodes, theta)
+    while True:
+        size = size + 1 if many else 2 * size
+        finer = nodes_of(space, size)
+        again = log_integrals(model, finer, theta)
+        change = float(np.abs(again - found).max())
+        if change < TOLERANCE:
+            return nodes
+        nodes, found = finer, again
+        if size >= most:
+            break
+    if change > ALARM:
+        warnings.warn(
+            "the density is too concentrated to be normalized well: its log normalizer still "
+            f"changes by {change:.2g} with the finest grid; use a smaller domain",
+            FitWarning,
+            stacklevel=2,
+        )
+    return nodes
+
+
+def _sharpest(theta: FloatArray) -> FloatArray:
+    """A few of the rows: the largest ones, whose densities are the sharpest, and others."""
+    order = np.argsort(np.einsum("kp,kp->k", theta, theta))[::-1]
+    even = np.linspace(0, len(order) - 1, TRIED // 2).astype(int)
+    chosen = np.unique(np.concatenate([order[: TRIED // 2], order[even]]))
+    return np.asarray(theta[chosen])

@@ -1,0 +1,121 @@
+"""Where densities are read: at the user's points, or on a grid over the domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ncbayes.base import BoolArray, FloatArray, InputError
+from ncbayes.fields import Field
+from ncbayes.inputs import checked_count
+from ncbayes.integration import cell_counts
+from ncbayes.spaces import Box, Reals, Region, as_points
+
+# Names that results have for other things.
+RESERVED = ("chain", "draw", "label", "point", "sample", "time")
+MOST_GRID_AXES = 3
+DEGREES = ({"units": "degrees_east", "standard_name": "longitude"},
+           {"units": "degrees_north", "standard_name": "latitude"})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Points (n, dimension) in the model's coordinates, and how results lay them out.
+
+    Where a point is not ``inside`` the space the density has the value ``beyond``.
+    """
+
+    points: FloatArray
+    inside: BoolArray
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: dict[str, Any]
+    beyond: float
+
+
+def axis_names(field: Field) -> tuple[str, ...]:
+    """The names of the axes, made different from each other and from other names of results."""
+    names = field.axes
+    return tuple(
+        f"{name}_{k + 1}" if name in RESERVED or names.count(name) > 1 else name
+        for k, name in enumerate(names)
+    )
+
+
+def units(field: Field) -> str:
+    """What a density of the field is measured in."""
+    if field.projection is not None:
+        return "per square kilometer"
+    words = {1: "per unit length", 2: "per unit area"}
+    return words.get(len(field.axes), "per unit volume")
+
+
+def user_coordinates(field: Field, points: FloatArray) -> FloatArray:
+    """Points of the model in the user's coordinates; longitudes do not jump within the domain."""
+    if field.projection is None or not len(points):
+        return points
+    degrees = field.projection.inverse(points)
+    away = degrees[:, 0] - field.projection.longitude
+    degrees[:, 0] += np.where(away > 180, -360, np.where(away < -180, 360, 0))
+    return degrees
+
+
+def sites(field: Field, at: Any, size: Any, asker: str) -> Sites:
+    """The sites at the user's points, or on a grid of ``size`` cells along the longer side."""
+    count = checked_count("size", size, 2)
+    return _grid(field, count, asker) if at is None else _points(field, at, asker)
+
+
+def _points(field: Field, at: Any, asker: str) -> Sites:
+    table, points = checked_points(field, at, asker)
+    coords = {
+        name: ("point", table[:, k], _axis_attributes(field, k))
+        for k, name in enumerate(axis_names(field))
+    }
+    inside = _space(field).contains(points)
+    return Sites(points, inside, ("point",), (len(points),), coords, 0.0)
+
+
+def checked_points(field: Field, at: Any, asker: str) -> tuple[FloatArray, FloatArray]:
+    """The user's points, and the same in the model's coordinates."""
+    columns = [str(name) for name in getattr(at, "columns", ())]
+    if len(set(columns)) == len(columns) and set(field.axes) <= set(columns):
+        at = np.column_stack([np.asarray(at[name]) for name in field.axes])
+    table = as_points(at, Reals(len(field.axes)), asker, minimum=1)
+    return table, table if field.projection is None else field.projection.forward(table)
+
+
+def _grid(field: Field, size: int, asker: str) -> Sites:
+    space, names = _space(field), axis_names(field)
+    if space.dimension > MOST_GRID_AXES:
+        raise InputError(
+            f"{asker} makes a grid in at most {MOST_GRID_AXES} dimensions, and this density has "
+            f"{space.dimension}: pass at=points"
+        )
+    counts = cell_counts(space.bounds[1] - space.bounds[0], size, 2)
+    low, high = user_coordinates(field, np.array(space.bounds))
+    ticks = [
+        start + (np.arange(count) + 0.5) * (stop - start) / count
+        for start, stop, count in zip(low, high, counts, strict=True)
+    ]
+    mesh = np.meshgrid(*ticks[::-1], indexing="ij")[::-1]
+    table = np.stack([each.ravel() for each in mesh], axis=1)
+    points = table if field.projection is None else field.projection.forward(table)
+    coords = {
+        name: (name, tick, _axis_attributes(field, k))
+        for k, (name, tick) in enumerate(zip(names, ticks, strict=True))
+    }
+    inside = space.contains(points) if isinstance(space, Region) else np.ones(len(points), bool)
+    return Sites(points, inside, names[::-1], mesh[0].shape, coords, np.nan)
+
+
+def _axis_attributes(field: Field, axis: int) -> dict[str, str]:
+    return {} if field.projection is None else DEGREES[axis]
+
+
+def _space(field: Field) -> Box | Region:
+    space = field.model.space
+    assert isinstance(space, Box | Region)
+    return space
