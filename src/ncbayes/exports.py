@@ -70,7 +70,7 @@ def to_geotiff(
         "driver": "GTiff", "count": len(values), "dtype": "float64", "nodata": np.nan,
         "height": len(y), "width": len(x), "compress": "deflate",
         "crs": "EPSG:4326" if _is_degrees(grid) else None,
-        "transform": rasterio.transform.from_origin(*corner, side, height),
+        "transform": rasterio.Affine(side, 0, corner[0], 0, -height, corner[1]),
     }  # fmt: skip
     with rasterio.open(_checked_path(path), "w", **options) as file:
         file.write(values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ FEWEST = 4
 TOLERANCE = 4e-4
 # ...and if it changes by more than this with the finest nodes, the user is told.
 ALARM = 1e-2
+# The step is at most the bandwidth by this: bumps of the density are that wide, or are seen.
+PER_BANDWIDTH = 2.0
 # How many theta are tried.
 TRIED = 64
 # Nodes and theta taken at a time: their table of values holds 32 MB.
@@ -121,8 +124,7 @@ def _fine_enough(model: RadialBasis, theta: FloatArray) -> Nodes:
     space = model.space
     assert space is not None
     many = space.dimension > 3
-    size = FIRST_POWER if many else FIRST[space.dimension]
-    most = MOST_POWER if many else MOST[space.dimension]
+    size, most = (FIRST_POWER, MOST_POWER) if many else _sizes(model, space)
     nodes = nodes_of(space, size)
     found = log_integrals(model, nodes, theta)
     while True:
@@ -136,13 +138,26 @@ def _fine_enough(model: RadialBasis, theta: FloatArray) -> Nodes:
         if size >= most:
             break
     if change > ALARM:
-        warnings.warn(
-            "the density is too concentrated to be normalized well: its log normalizer still "
-            f"changes by {change:.2g} with the finest grid; use a smaller domain",
-            FitWarning,
-            stacklevel=2,
-        )
+        _warn(f"its log normalizer still changes by {change:.2g} with the finest grid")
     return nodes
+
+
+def _sizes(model: RadialBasis, space: Any) -> tuple[int, int]:
+    """Cells along the longest side: to begin with, so that no bump falls between, and at most."""
+    low, high = space.bounds
+    first, most = FIRST[space.dimension], MOST[space.dimension]
+    needed = int(np.ceil(PER_BANDWIDTH * np.max(high - low) / model.bandwidth))
+    if needed > most:
+        _warn(f"its bandwidth of {model.bandwidth:.3g} is finer than the finest grid")
+    return min(max(first, needed), most // 2), most
+
+
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"the density is too concentrated to be normalized well: {what}; use a smaller domain",
+        FitWarning,
+        stacklevel=2,
+    )
 
 
 def _sharpest(theta: FloatArray) -> FloatArray:
