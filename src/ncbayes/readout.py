@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.fields import Field, stored_field
 from ncbayes.inputs import checked_count
-from ncbayes.integration import log_normalizers
+from ncbayes.integration import Nodes, fine_nodes, log_integrals
 from ncbayes.posterior import Posterior
 from ncbayes.sites import Sites, units
 from ncbayes.stamps import time_coordinate
@@ -38,18 +38,28 @@ class Fitted:
     theta: FloatArray
     times: NDArray[Any]
     labels: tuple[str, ...]
+    given: Nodes | None = None
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """Where densities are summed to normalize them."""
+        return self.given or fine_nodes(self.field.model, self._rows)
 
     @cached_property
     def log_z(self) -> FloatArray:
         """The log normalizer of every draw, (sample, time)."""
-        rows = self.theta.reshape(-1, self.theta.shape[-1])
-        return log_normalizers(self.field.model, rows).reshape(self.theta.shape[:2])
+        found = log_integrals(self.field.model, self.nodes, self._rows)
+        return found.reshape(self.theta.shape[:2])
+
+    @property
+    def _rows(self) -> FloatArray:
+        return self.theta.reshape(-1, self.theta.shape[-1])
 
     def at(self, groups: Sequence[int]) -> Fitted:
-        """The same at some of the times."""
+        """The same at some of the times, normalized by the same nodes."""
         chosen = [int(group) for group in groups]
         labels = tuple(self.labels[group] for group in chosen)
-        return Fitted(self.field, self.theta[:, chosen], self.times[chosen], labels)
+        return Fitted(self.field, self.theta[:, chosen], self.times[chosen], labels, self.nodes)
 
     @property
     def coords(self) -> dict[str, Any]:

@@ -323,8 +323,10 @@ def _draw_panels(
         )  # fmt: skip
         images.append(image)
         _draw_outline(axis, field, image)
-        for each, bins in ((axis.xaxis, 4 if len(axes) <= 6 else 3), (axis.yaxis, 5)):
-            each.set_major_locator(MaxNLocator(bins))
+        many = (4 if len(axes) <= 6 else 3, 5 if tall > 0.5 else 3)
+        for each, bins in zip((axis.xaxis, axis.yaxis), many, strict=True):
+            # Without the highest number, which would touch that of the next panel.
+            each.set_major_locator(MaxNLocator(bins, prune="upper"))
             each.set_major_formatter(ScalarFormatter(useOffset=False))
         axis.tick_params(labelsize="small")
     bar = axes[0].figure.colorbar(images[0], ax=list(axes), label=words, aspect=30, pad=0.02)
