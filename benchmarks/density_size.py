@@ -11,15 +11,13 @@ two chains of 200 + 300 sweeps, with its minutes and the most memory that all pr
 from __future__ import annotations
 
 import argparse
-import threading
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 import ncbayes as ncb
+from torus_size import with_peak
 
 BASE = {"points": 10_000, "times": 10, "basis": 30}
 VARIED = {
@@ -54,32 +52,6 @@ def milliseconds(**size: int) -> float:
     return 1e3 * float(np.median(seconds))
 
 
-class Memory:
-    """The most memory that this process and its children hold at once, in MB."""
-
-    def __enter__(self) -> Memory:
-        self.most, self._going = 0.0, True
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._going = False
-        self._thread.join()
-
-    def _watch(self) -> None:
-        own = psutil.Process()
-        while self._going:
-            total = 0
-            for each in (own, *own.children(recursive=True)):
-                try:
-                    total += each.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            self.most = max(self.most, total / 1e6)
-            time.sleep(0.2)
-
-
 def plot(found: dict[str, list[float]]) -> None:
     """Milliseconds against each size, on logarithmic axes."""
     import matplotlib.pyplot as plt
@@ -97,13 +69,16 @@ def plot(found: dict[str, list[float]]) -> None:
 
 def large() -> None:
     """The whole fit."""
-    began = time.perf_counter()
-    with Memory() as memory:
+    sweeps = []
+
+    def whole() -> None:
         posterior = fit(100_000, 50, 100, tune=200, draws=300, chains=2, cores=2)
-    minutes = (time.perf_counter() - began) / 60
-    sweep = 1e3 * float(np.median(posterior.data["sample_stats"]["sweep_seconds"]))
-    print(f"100,000 points, 50 times, L = 100, two chains of 200 + 300 sweeps: {minutes:.1f} min, "
-          f"{memory.most:.0f} MB, {sweep:.0f} ms a sweep")  # fmt: skip
+        sweeps.append(1e3 * float(np.median(posterior.data["sample_stats"]["sweep_seconds"])))
+
+    seconds, before, most = with_peak(whole)
+    print(f"100,000 points, 50 times, L = 100, two chains of 200 + 300 sweeps: {seconds / 60:.1f} "
+          f"min, {most / 1e6:.0f} MB at most ({before / 1e6:.0f} before), {sweeps[0]:.0f} ms a "
+          "sweep")  # fmt: skip
 
 
 def main() -> None:
