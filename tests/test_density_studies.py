@@ -1,10 +1,10 @@
 """The studies and benchmarks of densities over time, in small."""
 
+import density_mixing
+import density_size
 import numpy as np
 import pytest
 
-import density_mixing
-import density_size
 import density_tables
 
 
