@@ -3,13 +3,14 @@
     python benchmarks/density_mixing.py [--draws 3000] [--nuts-draws 1000] [--without-nuts]
 
 Scenario 2 of the paper, T = 10, L = 30, n = m = 100, its prior ``RandomWalk()``, common noise: the
-same data and noise for all, one chain and one thread each, in one run; ours and NUTS sample the same
-posterior, the paper's sampler that with N(0, 1000) for c itself (docs/measurements.md). The smallest effective sample
-size of the normalized log density at 20 places and all times, of every beta_t = -log Z_t, and of
-log lambda; for the same number of sweeps (ours and the paper's sampler), and a second.
+same data and noise for all, one chain and one thread each, in one run. Ours and NUTS sample the
+same posterior, the paper's sampler that with N(0, 1000) for c itself (docs/measurements.md). The
+smallest effective sample size of the normalized log density at 20 places and all times, of every
+beta_t = -log Z_t, and of log lambda; for the same number of sweeps, and a second.
 
 ``kept`` counts kept draws alone; ``all`` also tuning (for NUTS with its compilation) and compiling
-the loop that draws. Means are compared in Monte Carlo standard errors. NumPyro is the extra ``bench``.
+the loop that draws. Means are compared in Monte Carlo standard errors. NumPyro is the extra
+``bench``.
 """
 
 from __future__ import annotations
