@@ -9,7 +9,7 @@ import ncbayes as ncb
 from ncbayes import testing
 from ncbayes.base import Draw, Precision
 from ncbayes.contrast import Contrast, Target
-from ncbayes.engines import gibbs, joint
+from ncbayes.engines import gibbs
 from ncbayes.linalg import gaussian
 from ncbayes.linalg.designs import Dense
 from ncbayes.preparation import check_sweep
@@ -253,13 +253,7 @@ def test_check_prior_rejects(fault, sentence, seed):
         testing.check_prior(BrokenScale(fault), seed=seed)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
-    # So short a pilot sees no width, and scales that hardly move would pass any test.
-    monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
-
+pytestmark = pytest.mark.usefixtures("short_pilots")
 
 # A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.
 SWEEPS = ncb.engines.Gibbs(leap=False)

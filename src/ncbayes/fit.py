@@ -132,9 +132,8 @@ def fitted(
         inputs.check_no_noise(noise, noise_ratio, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
-        return finish(
-            scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        )
+        run = scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
+        return finish(run, calls=2)
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -159,7 +158,7 @@ def fitted(
             asked = {} if making is None else _asked(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings, field=field)
-    return finish(run if making is None else _prepared(run, making, noise_ratio))
+    return finish(run if making is None else _prepared(run, making, noise_ratio), calls=2)
 
 
 def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:

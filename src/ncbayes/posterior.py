@@ -224,8 +224,11 @@ def _path(path: object) -> Path:
     return Path(path)
 
 
-def finish(run: Run) -> Posterior:
-    """Run to the end of the plan, assemble the result, and warn of what needs attention."""
+def finish(run: Run, calls: int = 1) -> Posterior:
+    """Run to the end of the plan, assemble the result, and warn of what needs attention.
+
+    So many ``calls`` lie between this one and the user's line, which warnings point at.
+    """
     run = run.finished()
     chains, kept = longest_rectangle(run.chains)
     if kept == 0:
@@ -240,5 +243,5 @@ def finish(run: Run) -> Posterior:
     }
     posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
     for line in posterior.warning_lines():
-        warnings.warn(line, diagnostics.FitWarning, stacklevel=3)
+        warnings.warn(line, diagnostics.FitWarning, stacklevel=calls + 2)
     return posterior

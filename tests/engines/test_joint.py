@@ -21,13 +21,7 @@ def of_coef(prior):
     return Blocks((Part("theta", prior, 0, 2), Part("normalizer", Normal(1.0), 2, 3)))
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
-    # So short a pilot sees no width, and scales that hardly move would pass any test.
-    monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
-
+pytestmark = pytest.mark.usefixtures("short_pilots")
 
 WALK = RandomWalk(2.0, 1.0)
 # The plain walk and the half-Cauchy scale are among the priors of test_testing.py.

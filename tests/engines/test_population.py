@@ -13,6 +13,8 @@ from ncbayes.engines.gibbs import Gibbs
 from ncbayes.linalg.designs import Dense
 from ncbayes.testing import check_engine
 
+pytestmark = pytest.mark.usefixtures("short_pilots")
+
 FORMS = {
     "full": ncb.priors.Hierarchical(
         0.5, [1.0, 2.0, 3.0], df=7.0, scale=[[1, 0.3, 0], [0.3, 2, 0.1], [0, 0.1, 0.5]]
@@ -242,8 +244,7 @@ def test_slices_draw_from_their_density(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("covariance", ["full", "diagonal"])
-@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize(("covariance", "groups"), [("full", 3), ("diagonal", 1)])
 def test_sweeps_with_a_population_pass_the_label_test(covariance, groups, seed):
     prior = ncb.priors.Hierarchical(0.5, 1.0, covariance)
     check_engine(Gibbs(), prior, groups=groups, seed=seed)
