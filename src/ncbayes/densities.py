@@ -256,9 +256,7 @@ def _summary(found: Fitted, where: Sites, interval: str, level: float) -> xr.Dat
 
 
 def _check_inside(found: Fitted, points: FloatArray) -> None:
-    space = found.field.model.space
-    assert space is not None
-    outside = np.flatnonzero(~space.contains(points))
+    outside = np.flatnonzero(~found.field.model.space.contains(points))
     if len(outside):
         raise InputError(
             f"points must lie in the domain, outside of which the density is zero, got "
