@@ -432,6 +432,10 @@ def test_forecasts_know_their_time_and_need_a_random_walk(washington, seed):
     assert found["time"].to_numpy()[0] == np.datetime64("2022-05-01")
     assert found["label"].item() == "2022-05"
     xr.testing.assert_equal(found, densities.forecast(moving, 2, size=10))
+    years = np.array(["2020", "2021", "2022"], "datetime64[ns]")
+    yearly = by_hand(line(times=years), theta, ("2020", "2021", "2022"), theta_variance=variance)
+    with pytest.raises(ncb.InputError, match="beyond the year 2261, got 240, which is the year 22"):
+        densities.forecast(yearly, 240)
     for seed_of, message in ((-1, "seed must be"), ("x", "seed must be")):
         with pytest.raises(ncb.InputError, match=message):
             densities.forecast(moving, seed=seed_of)
@@ -538,11 +542,19 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.change(p, 0, "2021-05"), "end must be one of the 3 times that were "
          "fitted, '2022-01' to '2022-03', or a position among them from 0, got '2021-05'"),
         (lambda p: densities.change(p, True, 1), "start must be one of the 3 times"),
+        (lambda p: densities.change(p, [0], 1), r"start must be one of the 3 times .* got \[0\]"),
+        (lambda p: densities.change(p, np.array([0, 1]), 1), "start must be one of the 3 times"),
+        (lambda p: densities.density(p, times=[[1], [2, 3]]), "times must be a list of times"),
+        (lambda p: densities.density(p, size=10**9), r"size=1000000000 makes a grid of \S+ cells, "
+         r"more than 4e\+06: pass a smaller size, or at=points"),
+        (lambda p: densities.log_score(p, [[-77, 38.9]] * 2, [[1], [2, 3]]), "one time for each of "
+         r"the 2 points, got \[\[1\], \[2, 3\]\]"),
         (lambda p: densities.change(p, 1, "2022-02"), "different times, got '2022-02' twice"),
         (lambda p: densities.change(p, 0, 1, interval=3), 'interval must be "quantile"'),
         (lambda p: densities.exceedance(p, -1), r"0 or more \(per square kilometer\), got -1"),
         (lambda p: densities.exceedance(p, "high"), "threshold must be a density"),
         (lambda p: densities.forecast(p, 0), "steps must be a whole number, 1 or more, got 0"),
+        (lambda p: densities.forecast(p, 1001), "steps must be 1000 or less, got 1001"),
         (lambda p: densities.density(3), "densities.density needs the posterior that ncbayes.fit"),
         (lambda p: densities.log_score(None, [[0, 0]], [0]), "densities.log_score needs the post"),
     ],
@@ -558,6 +570,13 @@ def test_draws_that_no_memory_holds_are_refused(washington, monkeypatch):
         ncb.InputError, match=r"hold 3.6e\+02 numbers, 2.9e-06 GB: ask for fewer dr"
     ):
         densities.density_draws(washington, [[-77.0, 38.9]] * 3)
+
+
+def test_one_draw_is_no_posterior():
+    with pytest.raises(
+        ncb.InputError, match=r"densities.density needs a posterior of at least 2 draws, got 1"
+    ):
+        densities.density(by_hand(line(), some_theta(1, draws=1)), [[1.0]])
 
 
 def test_posteriors_of_other_models_are_refused():

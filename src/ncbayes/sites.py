@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from ncbayes.spaces import Box, Reals, Region, as_points
 # Names that results have for other things.
 RESERVED = ("chain", "draw", "label", "point", "sample", "time")
 MOST_GRID_AXES = 3
+# Cells of a grid for which the results of 10 times fill about 1 GB.
+MOST_CELLS = 4_000_000
 DEGREES = ({"units": "degrees_east", "standard_name": "longitude"},
            {"units": "degrees_north", "standard_name": "latitude"})  # fmt: skip
 
@@ -95,6 +98,11 @@ def _grid(field: Field, size: int, asker: str) -> Sites:
             f"{space.dimension}: pass at=points"
         )
     counts = cell_counts(space.bounds[1] - space.bounds[0], size, 2)
+    if math.prod(counts.tolist()) > MOST_CELLS:
+        raise InputError(
+            f"size={size} makes a grid of {math.prod(counts.tolist()):.2g} cells, more than "
+            f"{MOST_CELLS:.2g}: pass a smaller size, or at=points"
+        )
     low, high = user_coordinates(field, np.array(space.bounds))
     ticks = [
         start + (np.arange(count) + 0.5) * (stop - start) / count
