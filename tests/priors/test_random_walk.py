@@ -82,7 +82,7 @@ def test_one_group_is_a_normal(initial, times, seed):
         assert_gamma(1 / found, 2.0, 1.5)
 
 
-def updated(walk, state, theta, seed, count=20_000):
+def updated(walk, state, theta, seed, count=8000):
     rng = np.random.default_rng(seed)
     moved = [walk.update(state, theta, rng) for _ in range(count)]
     return {name: np.array([each[name] for each in moved]) for name in moved[0]}
