@@ -280,6 +280,7 @@ def test_grids_have_square_cells_and_the_names_of_the_axes(seed):
     assert found.attrs["units"] == "per unit area"
     odd = Field(plane().model, ("time", "time"))
     assert sites.axis_names(odd) == ("time_1", "time_2")
+    assert sites.axis_names(Field(plane().model, ("time", "time_1"))) == ("time_1_", "time_1")
     assert densities.density(by_hand(odd, some_theta(seed)), size=4).sizes["time_2"] == 3
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ncbayes as ncb
-from ncbayes import chains, densities, metrics, over_time
+from ncbayes import chains, densities, metrics, over_time, sites
 from ncbayes.baselines import TimewiseKDE
 from ncbayes.fields import stored_field
 from ncbayes.models import RadialBasis
@@ -89,6 +89,23 @@ def test_names_of_coordinates(columns, axes):
     assert names == (axes or columns)
     order = [0, 1] if names == columns else [1, 0]
     np.testing.assert_array_equal(table, DEGREES[:, order])
+
+
+@pytest.mark.parametrize("names", [(0, 1), ("low", "mean"), ("x", "x")], ids=str)
+def test_columns_may_have_any_names(names, tmp_path):
+    frame = pd.DataFrame(POINTS, columns=names)
+    posterior = fit(frame)
+    for found in (
+        densities.density(posterior, size=4),
+        densities.density(posterior, frame[:3]),
+        densities.change(posterior, "1", "2", size=4),
+        densities.exceedance(posterior, 0.1, size=4),
+        densities.density_draws(posterior, size=4),
+        densities.log_score(posterior, frame[:3], TIMES[:3]).pointwise,
+        densities.forecast(posterior, size=4),
+    ):
+        found.to_netcdf(tmp_path / "file.nc", engine="h5netcdf")
+        assert set(sites.axis_names(field_of(posterior))) <= set(found.coords)
 
 
 def test_points_on_both_sides_of_the_date_line(seed):

@@ -70,7 +70,8 @@ def fit_density_over_time(
         One row a point: an array or a data frame of coordinates.
     times
         One time stamp a point, in any order: dates, numbers, or labels (in order of appearance, or
-        of the categories of a pandas Categorical).
+        of the categories of a pandas Categorical). Dates are those of the clock on the wall; as
+        text, 3/12/2022 begins with the month unless another of them can't.
     domain
         Where points can be: a ``Box``; a polygon (shapely, GeoJSON, the path of a GeoJSON file,
         corners, a ``Region``), outside of which the density is zero; None: a box a tenth

@@ -15,7 +15,8 @@ from ncbayes.integration import cell_counts
 from ncbayes.spaces import Box, Reals, Region, as_points
 
 # Names that results have for other things.
-RESERVED = ("chain", "draw", "label", "point", "sample", "time")
+RESERVED = ("chain", "draw", "label", "point", "sample", "time", "density", "mean", "sd", "low",
+            "high", "probability", "log_score")  # fmt: skip
 MOST_GRID_AXES = 3
 # Cells of a grid for which the results of 10 times fill about 1 GB.
 MOST_CELLS = 4_000_000
@@ -40,11 +41,13 @@ class Sites:
 
 def axis_names(field: Field) -> tuple[str, ...]:
     """The names of the axes, made different from each other and from other names of results."""
-    names = field.axes
-    return tuple(
-        f"{name}_{k + 1}" if name in RESERVED or names.count(name) > 1 else name
-        for k, name in enumerate(names)
-    )
+    found = list(field.axes)
+    for k, name in enumerate(field.axes):
+        if name in RESERVED or field.axes.count(name) > 1:
+            found[k] = f"{name}_{k + 1}"
+            while found[k] in field.axes:
+                found[k] += "_"
+    return tuple(found)
 
 
 def units(field: Field) -> str:
@@ -83,9 +86,10 @@ def _points(field: Field, at: Any, asker: str) -> Sites:
 
 def checked_points(field: Field, at: Any, asker: str) -> tuple[FloatArray, FloatArray]:
     """The user's points, and the same in the model's coordinates."""
-    columns = [str(name) for name in getattr(at, "columns", ())]
-    if len(set(columns)) == len(columns) and set(field.axes) <= set(columns):
-        at = np.column_stack([np.asarray(at[name]) for name in field.axes])
+    columns = list(getattr(at, "columns", ()))
+    named = {str(name): name for name in columns}
+    if len(named) == len(columns) and set(field.axes) <= set(named):
+        at = np.column_stack([np.asarray(at[named[name]]) for name in field.axes])
     table = as_points(at, Reals(len(field.axes)), asker, minimum=1)
     return table, table if field.projection is None else field.projection.forward(table)
 
