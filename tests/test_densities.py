@@ -44,11 +44,11 @@ def by_hand(field, theta, labels=("all",), **scales):
 def plane(space=None, kernel="exponential", **options):
     space = Box((0, 0), (4, 3)) if space is None else space
     centers = np.array([[0.7, 0.8], [2.5, 1.9], [3.3, 0.6]])
-    return Field(RadialBasis(centers, 1.3, kernel, space), ("x", "y"), **options)
+    return Field(RadialBasis(centers, 1.3, space, kernel), ("x", "y"), **options)
 
 
 def line(**options):
-    model = RadialBasis([[0.3], [1.1], [1.6]], 0.4, "gaussian", Box([0], [2]))
+    model = RadialBasis([[0.3], [1.1], [1.6]], 0.4, Box([0], [2]), kernel="gaussian")
     return Field(model, ("x",), **options)
 
 
@@ -62,7 +62,7 @@ def washington():
     around = Projection(-77.0, 38.9)
     corners = np.array([[-77.1, 38.9], [-77.0, 38.8], [-76.9, 38.9], [-77.0, 39.0]])
     region = Region((around.forward(corners),))
-    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, "exponential", region)
+    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, region)
     field = Field(model, ("lon", "lat"), MONTHS, around)
     return by_hand(field, some_theta(3, 40, 3), MONTH_LABELS)
 
@@ -89,9 +89,8 @@ def test_every_draw_integrates_to_one(field, size, seed):
 def test_a_box_of_three_dimensions_and_one_of_five(seed):
     rng = np.random.default_rng(seed)
     for dimension, near in ((3, 1e-3), (5, 2e-2)):
-        model = RadialBasis(
-            rng.uniform(size=(4, dimension)), 0.8, "gaussian", Box([0] * dimension, [1] * dimension)
-        )
+        box = Box([0] * dimension, [1] * dimension)
+        model = RadialBasis(rng.uniform(size=(4, dimension)), 0.8, box, kernel="gaussian")
         field = Field(model, tuple("abcde"[:dimension]))
         posterior = by_hand(field, rng.normal(size=(5, 1, 4)))
         points = model.space.uniform(200_000, rng)
@@ -193,11 +192,11 @@ def test_work_in_pieces_changes_nothing(seed, monkeypatch):
 
 def test_a_density_too_sharp_for_any_grid_is_told(monkeypatch):
     monkeypatch.setitem(integration.MOST, 1, 1024)
-    model = RadialBasis([[0.5], [0.2]], 1e-4, "gaussian", Box([0], [1]))
+    model = RadialBasis([[0.5], [0.2]], 1e-4, Box([0], [1]), kernel="gaussian")
     posterior = by_hand(Field(model, ("x",)), np.full((2, 1, 2), 12.0))
     with pytest.warns(ncb.FitWarning, match=r"its bandwidth of 0.0001 is finer than the finest"):
         densities.density(posterior, [[0.5]])
-    model = RadialBasis([[0.5], [0.2]], 1e-2, "exponential", Box([0], [1]))
+    model = RadialBasis([[0.5], [0.2]], 1e-2, Box([0], [1]))
     posterior = by_hand(Field(model, ("x",)), np.full((2, 1, 2), 200.0))
     with pytest.warns(ncb.FitWarning, match=r"too concentrated .* still changes by .* a smaller"):
         densities.density(posterior, [[0.5]])
@@ -205,7 +204,7 @@ def test_a_density_too_sharp_for_any_grid_is_told(monkeypatch):
 
 def test_a_bump_in_a_wide_domain_does_not_fall_between_the_nodes():
     center, width = np.array([[301.3], [302.1]]), 1.0
-    model = RadialBasis(center, width, "gaussian", Box([0], [10_000]))
+    model = RadialBasis(center, width, Box([0], [10_000]), kernel="gaussian")
     found = log_normalizers(model, np.array([[12.0, 0.0]]))
     near = integrate.quad(lambda u: math.expm1(12 * math.exp(-((u - 301.3) ** 2) / 2)), 290, 313)
     assert found[0] == pytest.approx(math.log(10_000 + near[0]), abs=1e-3)
@@ -281,6 +280,7 @@ def test_grids_have_square_cells_and_the_names_of_the_axes(seed):
     assert found.attrs["units"] == "per unit area"
     odd = Field(plane().model, ("time", "time"))
     assert sites.axis_names(odd) == ("time_1", "time_2")
+    assert sites.axis_names(Field(plane().model, ("time", "time_1"))) == ("time_1_", "time_1")
     assert densities.density(by_hand(odd, some_theta(seed)), size=4).sizes["time_2"] == 3
 
 
@@ -301,8 +301,8 @@ def test_degrees_give_densities_per_square_kilometer(washington):
 def test_longitudes_do_not_jump_where_the_date_changes(seed):
     around = Projection(179.9, 0.0)
     box = Box(*around.forward([[179.5, -0.5], [-179.5, 0.5]]))
-    field = Field(RadialBasis([[0.0, 0.0], [5.0, 5.0]], 9.0, "gaussian", box), ("lon", "lat"),
-                  None, around)  # fmt: skip
+    model = RadialBasis([[0.0, 0.0], [5.0, 5.0]], 9.0, box, kernel="gaussian")
+    field = Field(model, ("lon", "lat"), None, around)
     found = densities.density(by_hand(field, some_theta(seed, count=2)), size=10)
     assert (np.diff(found["lon"]) > 0).all()
     assert 179.5 < found["lon"].min() < found["lon"].max() < 180.5
@@ -433,6 +433,10 @@ def test_forecasts_know_their_time_and_need_a_random_walk(washington, seed):
     assert found["time"].to_numpy()[0] == np.datetime64("2022-05-01")
     assert found["label"].item() == "2022-05"
     xr.testing.assert_equal(found, densities.forecast(moving, 2, size=10))
+    years = np.array(["2020", "2021", "2022"], "datetime64[ns]")
+    yearly = by_hand(line(times=years), theta, ("2020", "2021", "2022"), theta_variance=variance)
+    with pytest.raises(ncb.InputError, match="beyond the year 2261, got 240, which is the year 22"):
+        densities.forecast(yearly, 240)
     for seed_of, message in ((-1, "seed must be"), ("x", "seed must be")):
         with pytest.raises(ncb.InputError, match=message):
             densities.forecast(moving, seed=seed_of)
@@ -471,7 +475,7 @@ def test_without_rasterio_the_error_says_what_to_install(washington, tmp_path, m
 def test_geojson_holds_bands_that_fill_the_map_or_cells(seed, tmp_path):
     around = Projection(-77.0, 38.9)
     box = Box(*around.forward([[-77.1, 38.8], [-76.9, 39.0]]))
-    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, "exponential", box)
+    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, box)
     field = Field(model, ("lon", "lat"), MONTHS[:2], around)
     data = densities.density(by_hand(field, some_theta(seed, 9, 2), MONTH_LABELS[:2]), size=20)
     path = tmp_path / "map.geojson"
@@ -539,11 +543,19 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.change(p, 0, "2021-05"), "end must be one of the 3 times that were "
          "fitted, '2022-01' to '2022-03', or a position among them from 0, got '2021-05'"),
         (lambda p: densities.change(p, True, 1), "start must be one of the 3 times"),
+        (lambda p: densities.change(p, [0], 1), r"start must be one of the 3 times .* got \[0\]"),
+        (lambda p: densities.change(p, np.array([0, 1]), 1), "start must be one of the 3 times"),
+        (lambda p: densities.density(p, times=[[1], [2, 3]]), "times must be a list of times"),
+        (lambda p: densities.density(p, size=10**9), r"size=1000000000 makes a grid of \S+ cells, "
+         r"more than 4e\+06: pass a smaller size, or at=points"),
+        (lambda p: densities.log_score(p, [[-77, 38.9]] * 2, [[1], [2, 3]]), "one time for each of "
+         r"the 2 points, got \[\[1\], \[2, 3\]\]"),
         (lambda p: densities.change(p, 1, "2022-02"), "different times, got '2022-02' twice"),
         (lambda p: densities.change(p, 0, 1, interval=3), 'interval must be "quantile"'),
         (lambda p: densities.exceedance(p, -1), r"0 or more \(per square kilometer\), got -1"),
         (lambda p: densities.exceedance(p, "high"), "threshold must be a density"),
         (lambda p: densities.forecast(p, 0), "steps must be a whole number, 1 or more, got 0"),
+        (lambda p: densities.forecast(p, 1001), "steps must be 1000 or less, got 1001"),
         (lambda p: densities.density(3), "densities.density needs the posterior that ncbayes.fit"),
         (lambda p: densities.log_score(None, [[0, 0]], [0]), "densities.log_score needs the post"),
     ],
@@ -559,6 +571,13 @@ def test_draws_that_no_memory_holds_are_refused(washington, monkeypatch):
         ncb.InputError, match=r"hold 3.6e\+02 numbers, 2.9e-06 GB: ask for fewer dr"
     ):
         densities.density_draws(washington, [[-77.0, 38.9]] * 3)
+
+
+def test_one_draw_is_no_posterior():
+    with pytest.raises(
+        ncb.InputError, match=r"densities.density needs a posterior of at least 2 draws, got 1"
+    ):
+        densities.density(by_hand(line(), some_theta(1, draws=1)), [[1.0]])
 
 
 def test_posteriors_of_other_models_are_refused():

@@ -66,6 +66,8 @@ __all__ = [
 
 # An array of draws larger than this (4 GB) is most likely a mistake.
 MOST_VALUES = 500_000_000
+# Steps ahead beyond which a forecast says nothing.
+MOST_STEPS = 1000
 # What the variance of a random walk's steps is called among the draws.
 STEPS = ("theta.variance", "basis.variance")
 
@@ -232,6 +234,8 @@ def forecast(
     """
     found, where = _opened("densities.forecast", posterior, at, size, draws)
     count = checked_count("steps", steps, 1)
+    if count > MOST_STEPS:
+        raise InputError(f"steps must be {MOST_STEPS} or less, got {shown(steps)}")
     rng = np.random.default_rng(checked_entropy(seed, None))
     variance = _step_variance(posterior, len(found.theta))
     last = found.theta[:, -1]
@@ -256,9 +260,7 @@ def _summary(found: Fitted, where: Sites, interval: str, level: float) -> xr.Dat
 
 
 def _check_inside(found: Fitted, points: FloatArray) -> None:
-    space = found.field.model.space
-    assert space is not None
-    outside = np.flatnonzero(~space.contains(points))
+    outside = np.flatnonzero(~found.field.model.space.contains(points))
     if len(outside):
         raise InputError(
             f"points must lie in the domain, outside of which the density is zero, got "

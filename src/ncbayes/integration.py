@@ -144,7 +144,6 @@ def _sobol(space: Box | Region, power: int) -> Nodes:
 def fine_nodes(model: RadialBasis, theta: FloatArray) -> Nodes:
     """Nodes for which halving the step hardly changes log Z of any row of theta (k, p)."""
     space, theta = model.space, _sharpest(theta)
-    assert space is not None
     many = space.dimension > 3
     size, most = (FIRST_POWER, MOST_POWER) if many else _sizes(model, space)
     nodes = nodes_of(space, size)

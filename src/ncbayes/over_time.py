@@ -10,17 +10,18 @@ import numpy as np
 
 from ncbayes import inputs
 from ncbayes.base import FloatArray, InputError, Noise, Prior, Schedule, Space, shown
-from ncbayes.contrast import Engine
+from ncbayes.contrast import Engine, uses_noise
 from ncbayes.fields import Field
 from ncbayes.fit import fitted
 from ncbayes.models import RadialBasis
-from ncbayes.models.radial import BASIS, Kernel
+from ncbayes.models.radial import BASIS, LEAST, MOST, Kernel
 from ncbayes.noise import Adaptive, Auto, KernelDensity, Restricted
 from ncbayes.periods import Periods, periods
 from ncbayes.posterior import Posterior
 from ncbayes.priors import RandomWalk
 from ncbayes.progress import Progress
 from ncbayes.spaces import Box, Projection, Reals, Region, as_points, column_count
+from ncbayes.spaces.outlines import even_odd, shapely
 
 # The box around the data is wider than their range by this share of it on each side.
 MARGIN = 0.1
@@ -31,7 +32,8 @@ ALPHA = 0.2
 # A time with fewer points than this has no noise of its own, but the common one.
 FEWEST_FOR_NOISE = 10
 LONGITUDE, LATITUDE = ("longitude", "long", "lon", "lng"), ("latitude", "lat")
-WORDS = ("common", "per_time", "adaptive", "auto")
+# Words for noise that are made here, and those that ``fit`` knows.
+WORDS = ("common", "per_time", "adaptive", "auto", "matched")
 
 
 def fit_density_over_time(
@@ -68,7 +70,8 @@ def fit_density_over_time(
         One row a point: an array or a data frame of coordinates.
     times
         One time stamp a point, in any order: dates, numbers, or labels (in order of appearance, or
-        of the categories of a pandas Categorical).
+        of the categories of a pandas Categorical). Dates are those of the clock on the wall; as
+        text, 3/12/2022 begins with the month unless another of them can't.
     domain
         Where points can be: a ``Box``; a polygon (shapely, GeoJSON, the path of a GeoJSON file,
         corners, a ``Region``), outside of which the density is zero; None: a box a tenth
@@ -97,31 +100,45 @@ def fit_density_over_time(
         As in ``fit``.
     """
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
+    _check_engine(engine)
     axes, table, in_degrees = _table(points, degrees)
     found = periods(times, every, len(table))
-    projection = Projection.around(table) if in_degrees else None
-    if projection is not None:
+    projection = None
+    if in_degrees:
+        # In the order of time, so that nothing depends on the order of the rows.
+        projection = Projection.around(table[np.argsort(found.index, kind="stable")])
         table = projection.forward(table)
-    space = _space(domain, table, projection)
-    table, found, dropped = _inside(table, found, space, axes, outside)
-    model = RadialBasis.match(table, space, basis, bandwidth, kernel)
+    space = _space(domain, table, axes, projection)
+    table, found, dropped = _inside(table, found, space, outside)
     groups = {label: table[found.index == g] for g, label in enumerate(found.labels)}
+    pooled = np.concatenate(list(groups.values()))
+    model = RadialBasis.match(pooled, space, basis, bandwidth, kernel)
     field = Field(model, axes, found.starts, projection, dropped)
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
     if noise_ratio is None and not (isinstance(noise, Auto) or _is_word(noise, "auto")):
         noise_ratio = NOISE_RATIO
-    return fitted(model, groups, _noise(noise, groups, space), prior, noise_ratio, options, field)
+    made = _noise(noise, groups, pooled, space)
+    return fitted(model, groups, made, prior, noise_ratio, options, field)
 
 
 def _is_word(noise: object, word: str) -> bool:
     return isinstance(noise, str) and noise == word
 
 
+def _check_engine(engine: Any) -> None:
+    """Refuse engines that do without noise; others are checked by ``fit``."""
+    if _is_word(engine, "hyvarinen") or not uses_noise(engine):
+        raise InputError(
+            'engine must be "auto", "gibbs" or one such as ncbayes.engines.Gibbs(): densities over '
+            f"time are fitted by contrast with noise, which {shown(engine)} does not use"
+        )
+
+
 def _table(points: Any, degrees: Any) -> tuple[tuple[str, ...], FloatArray, bool]:
     """Names of the axes, the coordinates, longitude first, and whether they are degrees."""
-    if degrees not in (None, True, False):
+    if not (degrees is None or isinstance(degrees, bool | np.bool_)):
         raise InputError(f"degrees must be True, False or None, got {shown(degrees)}")
     dimension = column_count(points)
     table = as_points(points, Reals(dimension), "fit_density_over_time")
@@ -133,10 +150,11 @@ def _table(points: Any, degrees: Any) -> tuple[tuple[str, ...], FloatArray, bool
     else:
         axes = tuple(map(str, columns))
     low = [axis.lower() for axis in axes]
-    named = len(low) == 2 and any(n in low for n in LONGITUDE) and any(n in low for n in LATITUDE)
-    if degrees and dimension != 2:
+    named = any(name in low for name in LONGITUDE) and any(name in low for name in LATITUDE)
+    if dimension != 2 and (degrees or (named and degrees is None)):
         raise InputError(
-            f"points in degrees need 2 columns, longitude and latitude, got {dimension}"
+            f"points in degrees must have 2 columns, longitude and latitude, got {dimension}: "
+            "select these two, or pass degrees=False"
         )
     if named and degrees is not False:
         order = [1, 0] if low[0] in LATITUDE else [0, 1]
@@ -144,15 +162,21 @@ def _table(points: Any, degrees: Any) -> tuple[tuple[str, ...], FloatArray, bool
     return axes, table, bool(degrees)
 
 
-def _space(domain: Any, table: FloatArray, projection: Projection | None) -> Space:
+def _space(
+    domain: Any, table: FloatArray, axes: Sequence[str], projection: Projection | None
+) -> Box | Region:
     if domain is None:
         low, high = table.min(axis=0), table.max(axis=0)
+        _check_sizes("points", low, high)
         if not (low < high).all():
+            k = int(np.argmin(low < high))
             raise InputError(
-                "points must differ in every column, or pass domain=ncbayes.spaces.Box(low, high)"
+                f"points must differ in every column, got {low[k]:.6g} throughout {shown(axes[k])}:"
+                " leave this column out, or pass domain=ncbayes.spaces.Box(low, high)"
             )
         return Box(low - MARGIN * (high - low), high + MARGIN * (high - low))
     space = domain if isinstance(domain, Box | Region) else Region.of(domain)
+    _check_sizes("domain", *space.bounds)
     if space.dimension != table.shape[1]:
         raise InputError(
             f"domain has {space.dimension} dimensions and points have {table.shape[1]} columns; "
@@ -160,36 +184,63 @@ def _space(domain: Any, table: FloatArray, projection: Projection | None) -> Spa
         )
     if projection is None:
         return space
+    for ring in space.rings if isinstance(space, Region) else [np.array(space.bounds)]:
+        _check_whole(ring, projection)
     if isinstance(space, Box):
         return Box(*projection.forward(np.array(space.bounds)))
-    return Region(tuple(projection.forward(ring) for ring in space.rings))
+    # Parts that end at the date line, as in GeoJSON, meet there and are joined.
+    return Region.of(shapely().transform(even_odd(space.rings), projection.forward))
+
+
+def _check_sizes(what: str, low: FloatArray, high: FloatArray) -> None:
+    """Refuse coordinates whose squares would leave double precision."""
+    with np.errstate(over="ignore"):
+        sides = high - low
+    largest = max(np.abs(low).max(), np.abs(high).max())
+    if largest > MOST or ((sides > 0) & (sides < LEAST)).any():
+        raise InputError(
+            f"{what} must have coordinates of up to {MOST:g} that are {LEAST:g} or more apart, got "
+            f"{shown(low.tolist())} to {shown(high.tolist())}: rescale them to ordinary units"
+        )
+
+
+def _check_whole(corners: FloatArray, projection: Projection) -> None:
+    """Refuse corners that the projection tears apart, on the far side of the earth."""
+    longitude = projection.longitude
+    degree = projection.forward([[longitude + 1, projection.latitude]])[0, 0]
+    away = projection.forward(corners)[:, 0] / degree
+    if np.ptp(corners[:, 0] - away) > 180:
+        raise InputError(
+            "domain must lie within 180 degrees east and west of the points, which are around "
+            f"longitude {longitude:.4g}, got longitudes from {corners[:, 0].min():.6g} to "
+            f"{corners[:, 0].max():.6g}: cut it off nearer to the points"
+        )
 
 
 def _inside(
-    table: FloatArray, found: Periods, space: Space, axes: Sequence[str], outside: str
+    table: FloatArray, found: Periods, space: Space, outside: str
 ) -> tuple[FloatArray, Periods, int]:
     """The points in the space, their groups, and how many were left out."""
-    if outside not in ("error", "drop"):
+    if not (isinstance(outside, str) and outside in ("error", "drop")):
         raise InputError(f'outside must be "error" or "drop", got {shown(outside)}')
     inside = space.contains(table)
-    if outside == "error" or inside.all():
-        if not inside.all():
-            row = int(np.flatnonzero(~inside)[0])
-            raise InputError(
-                f"{int(np.sum(~inside))} of {len(table)} points lie outside the domain, the first "
-                f'in row {row} (counted from 0): widen the domain, or pass outside="drop"'
-            )
-        return table, found, 0
     if not inside.any():
         raise InputError(
-            "no point lies in the domain; check that domain and points have the same coordinates, "
-            "longitude before latitude"
+            "points must lie in the domain, got none that does: check that domain and points have "
+            "the same coordinates, longitude before latitude"
+        )
+    dropped = int(np.sum(~inside))
+    if dropped and outside == "error":
+        row = int(np.argmin(inside))
+        raise InputError(
+            f"{dropped} of {len(table)} points lie outside the domain, the first in row {row} "
+            '(counted from 0): widen the domain, or pass outside="drop"'
         )
     kept = Periods(found.labels, found.index[inside], found.starts, found.places)
-    return np.ascontiguousarray(table[inside]), kept, int(np.sum(~inside))
+    return table[inside], kept, dropped
 
 
-def _noise(noise: Any, groups: Mapping[str, FloatArray], space: Space) -> Any:
+def _noise(noise: Any, groups: Mapping[str, FloatArray], pooled: FloatArray, space: Space) -> Any:
     """Noise for ``fit``, by word."""
     if not isinstance(noise, str):
         return noise
@@ -198,9 +249,9 @@ def _noise(noise: Any, groups: Mapping[str, FloatArray], space: Space) -> Any:
             f"noise must be one of {', '.join(map(repr, WORDS))}, or what ncbayes.fit takes, got "
             f"{shown(noise)}"
         )
-    if noise == "auto":
+    if noise in ("auto", "matched"):
         return noise
-    common = _kernels(np.concatenate(list(groups.values())), space)
+    common = _kernels(pooled, space)
     if noise == "common":
         return common
     if noise == "adaptive":

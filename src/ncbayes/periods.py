@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.spaces import is_numeric
 
 if TYPE_CHECKING:
+    import re
+
     import pandas as pd
 
 # Calendar periods by name, with pandas' letter for them and how their labels are written.
@@ -28,6 +31,20 @@ FEWEST_POINTS = 20
 MOST_GROUPS = 60
 # More groups than this are most likely time stamps that should have been put together.
 MOST_DISTINCT = 400
+# Text that may be a date: a year, or numbers as in 3/12 or 3.12.22. A word such as "may" or a time
+# of the day would be read as a date of the present year.
+DATED = r"(?<![.\d])\d{4}|\d[-/]\d|\d\.\d+\.\d"
+# Text that is meant to be a date for certain.
+SURELY_DATED = r"\d{4}[-/.]\d{1,2}[-/.]\d|\d[-/.]\d{1,2}[-/.]\d{4}"
+# Day and month of dates whose year stands last.
+YEAR_LAST = r"^\s*(\d{1,2})[-/.](\d{1,2})[-/.]\d{2}"
+QUARTER = r"^(\d{4})[- ]?[qQ]([1-4])$"
+# A time of the day, and the offset of its clock.
+OFFSET = r"(:\d{2}(?:\.\d+)?) ?(?:Z|UTC|[+-]\d{2}:?(?:\d{2})?)$"
+# The years that datetimes in nanoseconds hold.
+FIRST_YEAR, LAST_YEAR = 1678, 2261
+# Numbers that lie so little below the start of a period, in its widths, do so by rounding.
+SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +63,29 @@ class Periods:
 
 def periods(times: Any, every: Any, rows: int) -> Periods:
     """The groups of the time stamps of so many rows."""
+    found = _grouped(_stamps(times, rows), every)
+    if len(set(found.labels)) < len(found.labels):
+        twice = next(label for label in found.labels if found.labels.count(label) > 1)
+        raise InputError(
+            "times must differ when they are written as text, got two groups that are both called "
+            f"{shown(twice)}: rename one of them, or use a wider every="
+        )
+    return found
+
+
+def _stamps(times: Any, rows: int) -> pd.Series[Any]:
+    """The time stamps, none of them missing, one for each row."""
     import pandas as pd
 
-    values = pd.Series(times) if np.ndim(times) == 1 else None
+    try:
+        values = pd.Series(times) if np.ndim(times) == 1 else None
+    except (NotImplementedError, TypeError, ValueError):  # rows of several numbers
+        values = None
     if values is None or len(values) != rows:
-        got = "" if values is None else f" of length {len(values)}"
+        got = shown(times) if values is None else f"{len(values)}"
         raise InputError(
-            f"times must hold one time stamp for each of the {rows} points, got "
-            f"{shown(type(times).__name__)}{got}"
+            f"times must hold one time stamp for each of the {rows} points, such as a column of "
+            f"dates, got {got}"
         )
     values = values.reset_index(drop=True)
     missing = np.flatnonzero(values.isna())
@@ -62,11 +94,24 @@ def periods(times: Any, every: Any, rows: int) -> Periods:
             f"times must not be missing, got {len(missing)} missing, the first in row "
             f"{missing[0]} (counted from 0): drop these rows"
         )
+    return values
+
+
+def _grouped(values: pd.Series[Any], every: Any) -> Periods:
+    import pandas as pd
+
+    kinds = pd.api.types
     if isinstance(values.dtype, pd.CategoricalDtype):
         return _labels(values.cat.codes.to_numpy(), values.cat.categories, every)
-    if pd.api.types.is_bool_dtype(values):
+    if kinds.is_bool_dtype(values):
         values = values.astype(str)
-    if pd.api.types.is_numeric_dtype(values):
+    if kinds.is_timedelta64_dtype(values) or kinds.is_complex_dtype(values):
+        raise InputError(
+            f"times must be dates, real numbers or labels, got {values.dtype}: pass "
+            "real numbers, such as times / np.timedelta64(1, 'D') for days"
+        )
+    decimals = values.dtype == object and all(isinstance(each, Number) for each in values)
+    if kinds.is_numeric_dtype(values) or decimals:
         return _numbers(values.to_numpy(dtype=float), every)
     dates = _dates(values)
     if dates is not None:
@@ -83,13 +128,20 @@ def _dates(values: pd.Series[Any]) -> pd.Series[Any] | None:
         values = values.dt.to_timestamp()
     if not pd.api.types.is_datetime64_any_dtype(values):
         text = values.astype(str)
-        # A word such as "may" would be read as a date of the present year.
-        dated = text.str.contains(r"\d{4}|\d[-/.:]\d", regex=True)
+        plain = text.str.replace(OFFSET, r"\1", regex=True)
+        plain = plain.str.replace(QUARTER, _first_day, regex=True)
+        dated = plain.str.contains(DATED, regex=True)
         if not dated.any():
             return None
-        values = pd.to_datetime(text.where(dated), errors="coerce", format="mixed", utc=True)
+        values = pd.to_datetime(
+            plain.where(dated),
+            errors="coerce",
+            format="mixed",
+            utc=True,
+            dayfirst=_day_first(plain),
+        )
         wrong = np.flatnonzero(values.isna())
-        if len(wrong) == len(values):
+        if len(wrong) == len(values) and not plain.str.contains(SURELY_DATED, regex=True).any():
             return None
         if len(wrong):
             raise InputError(
@@ -100,15 +152,38 @@ def _dates(values: pd.Series[Any]) -> pd.Series[Any] | None:
     return values.dt.tz_localize(None) if values.dt.tz is not None else values
 
 
+def _first_day(quarter: re.Match[str]) -> str:
+    return f"{quarter[1]}-{3 * int(quarter[2]) - 2:02}-01"
+
+
+def _day_first(text: pd.Series[Any]) -> bool:
+    """Whether dates such as 3/12/2022 begin with the day: if one can't begin with the month."""
+    parts = text.str.extract(YEAR_LAST).dropna().astype(int)
+    day, month = parts[0] > 12, parts[1] > 12
+    if day.any() and month.any():
+        one, other = (text[each.idxmax()] for each in (day, month))
+        raise InputError(
+            f"times must be written in one way, got {shown(one)}, which begins with the day, and "
+            f"{shown(other)}, which begins with the month: read them with pandas.to_datetime"
+        )
+    return bool(day.any())
+
+
 def _calendar(dates: pd.Series[Any], every: Any) -> Periods:
     import pandas as pd
 
     if every is None:
         every = _fitting(dates)
-    if every not in CALENDAR:
+    if not isinstance(every, str) or every not in CALENDAR:
         raise InputError(
             f"every must be one of {', '.join(map(repr, CALENDAR))} for dates, or None, got "
             f"{shown(every)}"
+        )
+    far = np.flatnonzero((dates.dt.year < FIRST_YEAR) | (dates.dt.year > LAST_YEAR))
+    if len(far):
+        raise InputError(
+            f"times must be dates from {FIRST_YEAR} to {LAST_YEAR}, got {dates[far[0]]} in row "
+            f"{far[0]} (counted from 0): pass numbers, such as years"
         )
     letter, form = CALENDAR[every]
     found = dates.dt.to_period(letter)
@@ -137,18 +212,28 @@ def _numbers(values: FloatArray, every: Any) -> Periods:
             f"times must be finite, got {values[wrong[0]]} in row {wrong[0]} (counted from 0)"
         )
     if every is None:
-        starts, index = np.unique(values, return_inverse=True)
-        _check_count(len(starts), "every=width to put numbers together")
-        return Periods(tuple(f"{start:.15g}" for start in starts), index, starts, starts)
+        return _each(values)
     if not (is_numeric(every) and np.ndim(every) == 0 and np.isfinite(every) and every > 0):
         raise InputError(
             f"every must be a positive number where times are numbers, or None, got {shown(every)}"
         )
-    first = np.floor(values.min() / every)
-    _check_count(int(np.floor(values.max() / every) - first) + 1, "a larger every=")
-    index = (np.floor(values / every) - first).astype(np.intp)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = np.floor(np.array([values.min(), values.max()]) / every + SLACK)
+        _check_count(last - first + 1 if np.isfinite(last - first) else np.inf, "a larger every=")
+    index = (np.floor(values / every + SLACK) - first).astype(np.intp)
     starts = (first + np.arange(index.max() + 1)) * every
     return Periods(tuple(f"{start:.12g}" for start in starts), index, starts)
+
+
+def _each(values: FloatArray) -> Periods:
+    """A group for every number; those that agree in 15 digits, as 0.1 + 0.2 and 0.3, are one."""
+    import pandas as pd
+
+    found, index = np.unique(values, return_inverse=True)
+    _check_count(len(found), "every=width to put numbers together")
+    codes, labels = pd.factorize(np.array([f"{each:.15g}" for each in found]))
+    starts = found[np.unique(codes, return_index=True)[1]]
+    return Periods(tuple(map(str, labels)), codes[index], starts, starts)
 
 
 def _labels(codes: NDArray[Any], names: Any, every: Any) -> Periods:
@@ -161,6 +246,6 @@ def _labels(codes: NDArray[Any], names: Any, every: Any) -> Periods:
     return Periods(tuple(str(name) for name in names), np.asarray(codes, dtype=np.intp))
 
 
-def _check_count(count: int, remedy: str) -> None:
+def _check_count(count: float, remedy: str) -> None:
     if count > MOST_DISTINCT:
-        raise InputError(f"times make {count} groups, more than {MOST_DISTINCT}; use {remedy}")
+        raise InputError(f"times make {count:.6g} groups, more than {MOST_DISTINCT}; use {remedy}")

@@ -84,6 +84,8 @@ def fitted(asker: str, posterior: Posterior, draws: Any) -> Fitted:
     theta = posterior.theta.to_numpy()
     labels = tuple(str(label) for label in posterior.theta["group"].to_numpy())
     chosen = thinned(theta.reshape(-1, *theta.shape[2:]), most)
+    if len(chosen) < 2:
+        raise InputError(f"{asker} needs a posterior of at least 2 draws, got 1: fit with more")
     return Fitted(field, chosen, time_coordinate(field.times, labels), labels)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,11 @@ from ncbayes.integration import cell_counts
 from ncbayes.spaces import Box, Reals, Region, as_points
 
 # Names that results have for other things.
-RESERVED = ("chain", "draw", "label", "point", "sample", "time")
+RESERVED = ("chain", "draw", "label", "point", "sample", "time", "density", "mean", "sd", "low",
+            "high", "probability", "log_score")  # fmt: skip
 MOST_GRID_AXES = 3
+# Cells of a grid for which the results of 10 times fill about 1 GB.
+MOST_CELLS = 4_000_000
 DEGREES = ({"units": "degrees_east", "standard_name": "longitude"},
            {"units": "degrees_north", "standard_name": "latitude"})  # fmt: skip
 
@@ -37,11 +41,13 @@ class Sites:
 
 def axis_names(field: Field) -> tuple[str, ...]:
     """The names of the axes, made different from each other and from other names of results."""
-    names = field.axes
-    return tuple(
-        f"{name}_{k + 1}" if name in RESERVED or names.count(name) > 1 else name
-        for k, name in enumerate(names)
-    )
+    found = list(field.axes)
+    for k, name in enumerate(field.axes):
+        if name in RESERVED or field.axes.count(name) > 1:
+            found[k] = f"{name}_{k + 1}"
+            while found[k] in field.axes:
+                found[k] += "_"
+    return tuple(found)
 
 
 def units(field: Field) -> str:
@@ -80,9 +86,10 @@ def _points(field: Field, at: Any, asker: str) -> Sites:
 
 def checked_points(field: Field, at: Any, asker: str) -> tuple[FloatArray, FloatArray]:
     """The user's points, and the same in the model's coordinates."""
-    columns = [str(name) for name in getattr(at, "columns", ())]
-    if len(set(columns)) == len(columns) and set(field.axes) <= set(columns):
-        at = np.column_stack([np.asarray(at[name]) for name in field.axes])
+    columns = list(getattr(at, "columns", ()))
+    named = {str(name): name for name in columns}
+    if len(named) == len(columns) and set(field.axes) <= set(named):
+        at = np.column_stack([np.asarray(at[named[name]]) for name in field.axes])
     table = as_points(at, Reals(len(field.axes)), asker, minimum=1)
     return table, table if field.projection is None else field.projection.forward(table)
 
@@ -95,6 +102,11 @@ def _grid(field: Field, size: int, asker: str) -> Sites:
             f"{space.dimension}: pass at=points"
         )
     counts = cell_counts(space.bounds[1] - space.bounds[0], size, 2)
+    if math.prod(counts.tolist()) > MOST_CELLS:
+        raise InputError(
+            f"size={size} makes a grid of {math.prod(counts.tolist()):.2g} cells, more than "
+            f"{MOST_CELLS:.2g}: pass a smaller size, or at=points"
+        )
     low, high = user_coordinates(field, np.array(space.bounds))
     ticks = [
         start + (np.arange(count) + 0.5) * (stop - start) / count

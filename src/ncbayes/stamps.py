@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import InputError, shown
-from ncbayes.periods import CALENDAR, periods
+from ncbayes.periods import CALENDAR, LAST_YEAR, periods
 from ncbayes.spaces import is_numeric, is_whole
 
 # Times as numbers are the same if they agree but for rounding.
@@ -25,7 +25,7 @@ def position(time: Any, times: NDArray[Any] | None, labels: Sequence[str], name:
     """The group of a time given as label, as date or number, or by position."""
     if isinstance(time, str) and time in labels:
         return labels.index(time)
-    if not isinstance(time, bool):
+    if not isinstance(time, bool | list | tuple | np.ndarray):
         found = int(_matched([time], times, labels)[0])
         if found >= 0:
             return found
@@ -39,7 +39,7 @@ def position(time: Any, times: NDArray[Any] | None, labels: Sequence[str], name:
 
 def chosen(given: Any, times: NDArray[Any] | None, labels: Sequence[str]) -> list[int]:
     """The groups of some of the times, each as in ``position``."""
-    if isinstance(given, str) or np.ndim(given) != 1 or not len(given):
+    if not _is_list(given) or not len(given):
         raise InputError(f"times must be a list of times, got {shown(given)}")
     return [position(time, times, labels, "each of times") for time in given]
 
@@ -48,8 +48,8 @@ def positions(
     given: Any, rows: int, times: NDArray[Any] | None, labels: Sequence[str]
 ) -> NDArray[np.intp]:
     """The groups of time stamps, one a row, as ``fit_density_over_time`` takes them."""
-    if np.ndim(given) != 1 or len(given) != rows:
-        got = f"{len(given)}" if np.ndim(given) == 1 else shown(given)
+    if not _is_list(given) or len(given) != rows:
+        got = f"{len(given)}" if _is_list(given) else shown(given)
         raise InputError(f"times must hold one time for each of the {rows} points, got {got}")
     found = _matched(list(given), times, labels)
     wrong = np.flatnonzero(found < 0)
@@ -76,6 +76,11 @@ def later(steps: int, times: NDArray[Any] | None, labels: Sequence[str]) -> tupl
     if times.dtype.kind == "M":
         letter, form = CALENDAR[calendar(times, labels)]
         last = pd.Timestamp(times[-1]).to_period(letter) + steps
+        if last.year > LAST_YEAR:
+            raise InputError(
+                f"steps must not lead beyond the year {LAST_YEAR}, got {steps}, which is the year "
+                f"{last.year}"
+            )
         shape = last.start_time.strftime(form) if letter == "W" else last.strftime(form)
         return last.start_time.to_datetime64().astype("datetime64[ns]"), shape
     gap = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
@@ -94,6 +99,14 @@ def calendar(times: NDArray[Any], labels: Sequence[str]) -> str:
             return name
     gaps = np.diff(times)
     return "week" if len(gaps) and (gaps == np.timedelta64(7, "D")).all() else "day"
+
+
+def _is_list(given: Any) -> bool:
+    """Whether this is a list of times, and not one time or a table."""
+    try:
+        return np.ndim(given) == 1
+    except ValueError:  # rows of different lengths
+        return False
 
 
 def _matched(

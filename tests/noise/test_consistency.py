@@ -16,6 +16,7 @@ from ncbayes.testing import check_noise
 DRAWS = ncb.inputs.CHECKED_DRAWS
 PLANE = np.array([[2.0, 0.6], [0.6, 1.0]])
 CORNER = Region.of([[0.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
+WIDE = Region.of([[-300.0, -300.0], [300.0, -300.0], [0.0, 300.0]])
 
 
 class LogNormal:
@@ -40,6 +41,7 @@ RIGHT = {
     "Uniform box": (noise.Uniform(Box([0.0, 1.0], [1.0, 5.0])), Box([0.0, 1.0], [1.0, 5.0])),
     "Uniform region": (noise.Uniform(CORNER), CORNER),
     "Restricted": (noise.Restricted.to(noise.Normal([0.0, 3.0], PLANE), CORNER), CORNER),
+    "narrow in a region": (noise.Restricted.to(noise.Normal([0, 0], PLANE), WIDE), WIDE),
     "far and narrow": (noise.Normal(1e6, 1e-4), Reals(1)),
 }
 

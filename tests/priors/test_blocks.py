@@ -44,9 +44,8 @@ def test_a_mapping_sets_blocks_and_the_normalizer():
 
 
 def test_a_single_prior_is_for_all_of_theta():
-    (precision, _), state = precision_of(
-        ncb.priors.RandomWalk(), state={"theta.variance": np.array([0.5])}
-    )
+    state = {"theta.variance": np.array([0.5])}
+    (precision, _), state = precision_of(ncb.priors.RandomWalk(), state=state)
     np.testing.assert_allclose(precision.within, [[4] * 5 + [0.001], [2] * 5 + [0.001]])
     np.testing.assert_allclose(precision.between, [[-2] * 5 + [0]])
     assert list(state) == ["theta.variance"]

@@ -22,6 +22,8 @@ RULE = {"exponential": 1.5, "gaussian": 0.5}
 MOST_CLUSTERED = 20_000
 # Entries of the table of distances held at a time: 16 MB.
 CHUNK = 2_000_000
+# Distances have squares: within these they stay far from the ends of double precision (1e308).
+LEAST, MOST = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class RadialBasis:
     kernel: Kernel = "exponential"
 
     def __post_init__(self) -> None:
-        if self.kernel not in get_args(Kernel):
+        if not isinstance(self.kernel, str) or self.kernel not in get_args(Kernel):
             raise InputError(
                 f'RadialBasis(kernel=...) must be "exponential" or "gaussian", got '
                 f"{shown(self.kernel)}"
@@ -57,10 +59,10 @@ class RadialBasis:
                 "leave out repeated rows"
             )
         fine = is_numeric(self.bandwidth) and np.ndim(self.bandwidth) == 0
-        if not fine or not (math.isfinite(self.bandwidth) and self.bandwidth > 0):
+        if not fine or not LEAST <= self.bandwidth <= MOST:
             raise InputError(
                 "RadialBasis(bandwidth=...) must be a positive number, a distance in the units of "
-                f"the points, got {shown(self.bandwidth)}"
+                f"the points between {LEAST:g} and {MOST:g}, got {shown(self.bandwidth)}"
             )
 
     @classmethod
@@ -90,7 +92,7 @@ class RadialBasis:
                 "RadialBasis.match needs data with at least 2 different points, got "
                 f"{len(centers)}; give the centers yourself"
             )
-        if bandwidth is None and kernel in RULE:
+        if bandwidth is None and isinstance(kernel, str) and kernel in RULE:
             bandwidth = RULE[kernel] * median_distance(centers)
         return cls(centers, bandwidth, space, kernel)  # type: ignore[arg-type]
 
@@ -124,10 +126,10 @@ def k_means(points: FloatArray, count: int) -> FloatArray:
     """Centers of clusters of the points, always the same for the same points."""
     from sklearn.cluster import KMeans
 
-    distinct = len(np.unique(points, axis=0))
     chosen = np.linspace(0, len(points) - 1, min(len(points), MOST_CLUSTERED)).astype(int)
     some = points[chosen]
-    fitted = KMeans(min(count, distinct, len(some)), n_init=4, random_state=0).fit(some)
+    distinct = len(np.unique(some, axis=0))
+    fitted = KMeans(min(count, distinct), n_init=4, random_state=0).fit(some)
     return np.asarray(np.unique(fitted.cluster_centers_, axis=0))
 
 
@@ -139,8 +141,8 @@ def median_distance(centers: FloatArray) -> float:
 
 
 def _check_space(space: object) -> None:
-    bounded = isinstance(space, Space) and math.isfinite(space.log_volume)
-    if not bounded or isinstance(space, Binary | Torus):
+    is_space = isinstance(space, Space) and not isinstance(space, type | Binary | Torus)
+    if not (is_space and math.isfinite(getattr(space, "log_volume", math.inf))):
         raise InputError(
             "RadialBasis(space=...) must be a bounded space of real coordinates, such as "
             f"ncbayes.spaces.Box((0, 0), (1, 1)), got {shown(space)}; far from all centers the "

@@ -64,8 +64,9 @@ def complaint(
             f"draws points that do not follow its log_density: the residual times {names[worst]} "
             f"is off by {scores[worst]:.1f} standard errors (limit {limit:.1f})"
         )
-    surprise = coin - expit(log_ratio)
-    if normalized and abs(surprise.sum()) > limit * math.sqrt(float(np.sum(surprise**2))):
+    chance = expit(log_ratio)
+    surprise = coin - chance
+    if normalized and abs(surprise.sum()) > limit * math.sqrt(_variance(surprise, chance)):
         return f"has a density that is not normalized: it integrates to {math.exp(-constant):.3g}"
     return ""
 
@@ -118,6 +119,15 @@ def _constant(log_ratio: FloatArray, coin: BoolArray) -> float:
             (middle, high) if expit(log_ratio + middle).sum() < coin.sum() else (low, middle)
         )
     return (low + high) / 2
+
+
+def _variance(surprise: FloatArray, chance: FloatArray) -> float:
+    """Of the sum of the surprises.
+
+    Where noise and reference hardly meet, surprises are rare, and their squares do not show
+    those that did not happen to occur.
+    """
+    return max(float(np.sum(surprise**2)), float(np.sum(chance * (1 - chance))))
 
 
 def _scores(coin: BoolArray, log_ratio: FloatArray, features: FloatArray) -> FloatArray:

@@ -9,10 +9,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Precision, State, Stretch, shown
-from ncbayes.priors.normal import LEAST, check_scale
+from ncbayes.priors.normal import LEAST, MOST, check_scale
 from ncbayes.spaces import is_numeric
 
 Initial = Literal["walk", "separate"]
+# Groups nearer to each other than this, in median gaps, have a precision that swamps all others.
+CLOSEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -45,23 +47,17 @@ class RandomWalk:
     def __post_init__(self) -> None:
         for name in ("shape", "rate"):
             check_scale(f"RandomWalk({name}=...)", getattr(self, name))
-        if self.initial not in get_args(Initial):
+        if not isinstance(self.initial, str) or self.initial not in get_args(Initial):
             raise InputError(
                 f'RandomWalk(initial=...) must be "walk" or "separate", got {shown(self.initial)}'
             )
-        if self.times is None:
-            return
-        times = np.asarray(self.times, dtype=float) if is_numeric(self.times) else np.zeros(0)
-        if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)):
+        if not isinstance(self.per_statistic, bool):
             raise InputError(
-                "RandomWalk(times=...) must be finite numbers, one for each group, such as "
-                f"(2020, 2021, 2024), got {shown(self.times)}"
+                "RandomWalk(per_statistic=...) must be True or False, got "
+                f"{shown(self.per_statistic)}"
             )
-        if np.any(np.diff(times) <= 0):
-            raise InputError(
-                f"RandomWalk(times=...) must rise from group to group, got {shown(self.times)}; "
-                "sort the groups by time, and join those of the same time"
-            )
+        if self.times is not None:
+            _check_times(self.times)
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         state = {"variance": self._variances(self._count(shape[1]), rng)}
@@ -143,3 +139,23 @@ class RandomWalk:
         freedom = squares.size / count
         rate = self.rate + np.ravel(total) / 2
         return np.asarray(rate / rng.standard_gamma(self.shape + freedom / 2, count))
+
+
+def _check_times(given: object) -> None:
+    times = np.asarray(given, dtype=float) if is_numeric(given) else np.zeros(0)
+    if times.ndim != 1 or not len(times) or not np.all(np.abs(times) <= MOST):
+        raise InputError(
+            f"RandomWalk(times=...) must be finite numbers of up to {MOST:g}, one for each group, "
+            f"such as (2020, 2021, 2024), got {shown(given)}"
+        )
+    gaps = np.diff(times)
+    if np.any(gaps <= 0):
+        raise InputError(
+            f"RandomWalk(times=...) must rise from group to group, got {shown(given)}; "
+            "sort the groups by time, and join those of the same time"
+        )
+    if len(gaps) and gaps.min() < CLOSEST * np.median(gaps):
+        raise InputError(
+            f"RandomWalk(times=...) must be at least {CLOSEST:g} median gaps apart, got "
+            f"{shown(given)}; join groups that are almost at the same time"
+        )

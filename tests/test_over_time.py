@@ -1,0 +1,581 @@
+"""Densities over time, end to end: frames, dates and polygons, runs, and what is refused."""
+
+import json
+import math
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+import xarray as xr
+from scipy import stats
+
+import ncbayes as ncb
+from ncbayes import chains, densities, metrics, over_time, sites
+from ncbayes.baselines import TimewiseKDE
+from ncbayes.fields import stored_field
+from ncbayes.models import RadialBasis
+from ncbayes.noise import Adaptive, KernelDensity, Restricted
+from ncbayes.priors import Normal, RandomWalk
+from ncbayes.spaces import Box, Region
+
+pytestmark = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+OPTIONS = {"chains": 1, "cores": 1, "seed": 1, "progress": False, "basis": 5}
+QUICK = {"draws": 6, "tune": 2, **OPTIONS}
+SHORT = {"draws": 100, "tune": 50, **OPTIONS}
+RING = ncb.datasets.growing_ring(3, 30, seed=5)
+POINTS, TIMES = RING.points, RING.times
+DEGREES = POINTS * [0.05, 0.03] + [-77.0, 38.9]
+SQUARE = [[-6.0, -6.0], [6.0, -6.0], [6.0, 6.0], [-6.0, 6.0]]
+CITY = [[-78.0, 38.0], [-76.0, 38.0], [-76.0, 40.0], [-78.0, 40.0]]
+BOWTIE = [[-6.0, -6.0], [6.0, 6.0], [6.0, -6.0], [-6.0, 6.0]]
+
+
+def fit(points=POINTS, times=TIMES, **options):
+    return ncb.fit_density_over_time(points, times, **{**QUICK, **options})
+
+
+def assert_same(one, *others):
+    for other in others:
+        for name, values in one.data["posterior"].data_vars.items():
+            np.testing.assert_array_equal(values, other.data["posterior"][name], err_msg=name)
+        xr.testing.assert_equal(one.data["field"].to_dataset(), other.data["field"].to_dataset())
+
+
+def differ(one, other):
+    return not np.array_equal(one.theta, other.theta)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return fit()
+
+
+def field_of(posterior):
+    return stored_field(posterior.data, "here")
+
+
+def test_longitude_and_latitude_are_known_by_name_in_either_order():
+    frame = pd.DataFrame(DEGREES, columns=["lon", "lat"])
+    named, turned = fit(frame), fit(frame[["lat", "lon"]])
+    assert_same(named, turned)
+    assert field_of(named).axes == ("lon", "lat")
+    array = fit(DEGREES, degrees=True)
+    np.testing.assert_array_equal(array.theta, named.theta)
+    assert field_of(array).axes == ("longitude", "latitude")
+    where = pd.DataFrame({"lat": [38.9, 38.95], "lon": [-77.0, -77.05]})
+    one, other = densities.density(named, where), densities.density(array, where[["lon", "lat"]])
+    np.testing.assert_array_equal(one["mean"], other["mean"])
+    assert one["mean"].attrs["units"] == "per square kilometer"
+    flat = fit(frame, degrees=False)
+    assert field_of(flat).projection is None
+    assert densities.density(flat, where)["mean"].attrs["units"] == "per unit area"
+
+
+@pytest.mark.parametrize(
+    ("columns", "axes"),
+    [
+        (("Longitude", "LATITUDE"), ("Longitude", "LATITUDE")),
+        (("lat", "lng"), ("lng", "lat")),
+        (("latitude", "long"), ("long", "latitude")),
+        (("x", "y"), None),
+        (("lon", "y"), None),
+    ],
+)
+def test_names_of_coordinates(columns, axes):
+    names, table, in_degrees = over_time._table(pd.DataFrame(DEGREES, columns=columns), None)
+    assert in_degrees == (axes is not None)
+    assert names == (axes or columns)
+    order = [0, 1] if names == columns else [1, 0]
+    np.testing.assert_array_equal(table, DEGREES[:, order])
+
+
+@pytest.mark.parametrize("names", [(0, 1), ("low", "mean"), ("x", "x")], ids=str)
+def test_columns_may_have_any_names(names, tmp_path):
+    frame = pd.DataFrame(POINTS, columns=names)
+    posterior = fit(frame)
+    for found in (
+        densities.density(posterior, size=4),
+        densities.density(posterior, frame[:3]),
+        densities.change(posterior, "1", "2", size=4),
+        densities.exceedance(posterior, 0.1, size=4),
+        densities.density_draws(posterior, size=4),
+        densities.log_score(posterior, frame[:3], TIMES[:3]).pointwise,
+        densities.forecast(posterior, size=4),
+    ):
+        found.to_netcdf(tmp_path / "file.nc", engine="h5netcdf")
+        assert set(sites.axis_names(field_of(posterior))) <= set(found.coords)
+
+
+def test_points_on_both_sides_of_the_date_line(seed):
+    rng = np.random.default_rng(seed)
+    east = np.column_stack([rng.normal(180, 1, 60), rng.normal(0, 1, 60)])
+    wrapped = np.column_stack(
+        [np.where(east[:, 0] > 180, east[:, 0] - 360, east[:, 0]), east[:, 1]]
+    )
+    times = np.repeat([1, 2], 30)
+    parts = shapely.MultiPolygon([shapely.box(172, -8, 180, 8), shapely.box(-180, -8, -172, 8)])
+    for domain in (None, Box((172, -8), (188, 8)), parts):
+        one, other = (fit(points, times, degrees=True, domain=domain) for points in (east, wrapped))
+        np.testing.assert_allclose(one.theta, other.theta, rtol=1e-6, atol=1e-6)
+        sides = field_of(one).model.space.bounds
+        assert np.ptp(sides, axis=0).max() < 2500  # km
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_one_and_three_dimensions(columns, seed):
+    points = np.random.default_rng(seed).normal(size=(60, columns))
+    posterior = fit(points[:, 0] if columns == 1 else points, np.repeat([1, 2], 30))
+    grid = densities.density(posterior, size=20)
+    cell = math.prod(float(np.diff(grid[name])[0]) for name in field_of(posterior).axes)
+    total = grid["mean"].sum(field_of(posterior).axes) * cell
+    np.testing.assert_allclose(total, 1, atol=0.02)
+
+
+def test_a_polygon_comes_in_many_forms(tmp_path):
+    path = tmp_path / "outline.geojson"
+    polygon = shapely.Polygon(SQUARE)
+    geojson = json.loads(shapely.to_geojson(polygon))
+    path.write_text(json.dumps({"type": "Feature", "properties": {}, "geometry": geojson}))
+    forms = (polygon, geojson, str(path), path, SQUARE, Region.of(SQUARE))
+    first, *others = (fit(domain=form) for form in forms)
+    assert_same(first, *others)
+    assert isinstance(field_of(first).model.space, Region)
+    found = densities.density(first, [[0.0, 0.0], [7.0, 0.0]])["mean"]
+    assert (found[:, 0] > 0).all()
+    assert (found[:, 1] == 0).all()
+
+
+def test_a_box_and_the_box_around_the_points(plain):
+    low, high = POINTS.min(axis=0), POINTS.max(axis=0)
+    margin = 0.1 * (high - low)
+    assert_same(plain, fit(domain=Box(low - margin, high + margin)))
+    wide = fit(domain=Box((-6, -6), (6, 6)))
+    assert field_of(wide).model.space == Box((-6, -6), (6, 6))
+
+
+def test_points_outside_the_domain_are_named_or_dropped():
+    small = Box((-3, -3), (3, 3))
+    inside = small.contains(POINTS)
+    first, count = int(np.argmin(inside)), int((~inside).sum())
+    message = (
+        rf"^{count} of 90 points lie outside the domain, the first in row {first} \(counted from "
+        r'0\): widen the domain, or pass outside="drop"$'
+    )
+    with pytest.raises(ncb.InputError, match=message):
+        fit(domain=small)
+    dropped = fit(domain=small, outside="drop")
+    assert field_of(dropped).dropped == count
+    kept = fit(POINTS[inside], TIMES[inside], domain=small)
+    assert field_of(kept).dropped == 0
+    np.testing.assert_array_equal(dropped.theta, kept.theta)
+
+
+def test_a_time_whose_points_were_all_dropped_is_still_there():
+    moved = np.where((TIMES == 2)[:, None], POINTS + 100, POINTS)
+    posterior = fit(moved, domain=SQUARE, outside="drop")
+    assert posterior.theta["group"].to_numpy().tolist() == ["1", "2", "3"]
+    assert np.isfinite(posterior.theta).all()
+
+
+def test_a_domain_much_wider_than_the_points():
+    posterior = fit(DEGREES, degrees=True, domain=shapely.box(-100, 25, -60, 50))
+    assert np.isfinite(posterior.theta).all()
+
+
+def walk_scores(posterior, group, batches=20):
+    """Batch means of ``(theta_t - its neighbours' mean)^2 / (lambda / 2)``, one where no data are.
+
+    Given its neighbours, theta_t of a random walk is N(their mean, lambda / 2).
+    """
+    theta = posterior.theta.to_numpy()[0]
+    variance = posterior.data["posterior"]["theta.variance"].to_numpy()[0]
+    away = theta[:, group] - (theta[:, group - 1] + theta[:, group + 1]) / 2
+    squares = np.mean(away**2 / (variance / 2), axis=1)
+    means = squares.reshape(batches, -1).mean(axis=1)
+    return (means.mean() - 1) / (means.std(ddof=1) / math.sqrt(batches))
+
+
+@pytest.mark.slow
+def test_a_month_without_points_is_carried_by_its_neighbours(seed):
+    rng = np.random.default_rng(seed)
+    months = ["2022-01", "2022-03", "2022-04", "2022-05"]
+    middles = {"2022-04": 2.0}  # the points of April lie elsewhere
+    points = np.concatenate([rng.normal(middles.get(m, -2.0), 0.7, (80, 2)) for m in months])
+    times = pd.to_datetime(np.repeat(months, 80)) + pd.to_timedelta(rng.integers(0, 28, 320), "D")
+    options = {**SHORT, "draws": 400, "seed": seed}
+    posterior = ncb.fit_density_over_time(points, times, every="month", **options)
+    labels = posterior.theta["group"].to_numpy().tolist()
+    assert labels == ["2022-01", "2022-02", "2022-03", "2022-04", "2022-05"]
+    limit = stats.t.isf(5e-7, 19)
+    assert abs(walk_scores(posterior, 1)) < limit
+    assert abs(walk_scores(posterior, 3)) > limit  # April has points, and what they say
+    near = densities.density(posterior, [[-2.0, -2.0], [-1.5, -2.0], [-2.0, -1.5]], level=0.98)
+    before, empty, after = (near.isel(time=k) for k in range(3))
+    assert (empty["sd"] > np.maximum(before["sd"], after["sd"])).all()
+    for neighbour in (before, after):
+        assert (empty["low"] < neighbour["mean"]).all()
+        assert (neighbour["mean"] < empty["high"]).all()
+
+
+@pytest.mark.parametrize("categories", [["z", "a", "b"], ["a", "z", "b"], ["a", "b", "z"]])
+def test_a_first_or_last_time_without_points(categories):
+    times = pd.Categorical(np.where(TIMES == 1, "a", "b"), categories=categories)
+    posterior = fit(times=times, noise="per_time")
+    assert posterior.theta["group"].to_numpy().tolist() == categories
+    assert np.isfinite(densities.density(posterior, size=5)["sd"]).all()
+
+
+@pytest.mark.parametrize("prior", [None, Normal(2.0)], ids=["walk", "normal"])
+def test_one_time_is_the_static_model(prior, seed):
+    """The same draws as those of ``fit`` with the same basis, noise and prior."""
+    space = Box((-6, -6), (6, 6))
+    options = {**SHORT, "seed": seed, "prior": prior}
+    moving = ncb.fit_density_over_time(POINTS, ["May"] * 90, domain=space, **options)
+    model = RadialBasis.match(POINTS, space, options.pop("basis"))
+    noise = KernelDensity.match(POINTS, space)
+    options["prior"] = prior or RandomWalk(initial="separate")
+    static = ncb.fit(model, POINTS, noise=noise, noise_ratio=5.0, **options)
+    np.testing.assert_array_equal(moving.theta, static.theta)
+    np.testing.assert_array_equal(moving.log_z, static.log_z)
+    one, other = (densities.density(each, size=8)["mean"] for each in (moving, static))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_order_of_the_rows_does_not_matter(seed):
+    order = np.random.default_rng(seed).permutation(90)
+    mixed = order[np.argsort(TIMES[order], kind="stable")]
+    for points, options in ((POINTS, {}), (DEGREES, {"degrees": True, "noise": "per_time"})):
+        assert_same(fit(points[order], TIMES[order], **options),
+                    fit(points[mixed], TIMES[mixed], **options))  # fmt: skip
+
+
+def test_unequal_times_reach_the_prior(plain):
+    spread = np.array([0, 1, 2, 5])[TIMES]
+    unequal = fit(times=spread)
+    assert_same(unequal, fit(times=spread, prior=RandomWalk(times=(1, 2, 5), initial="separate")))
+    assert differ(unequal, plain)
+    np.testing.assert_array_equal(
+        plain.theta, fit(times=np.array(["", "a", "b", "c"])[TIMES]).theta
+    )
+
+
+REPEATED = {
+    "rounded": np.round(POINTS),
+    "one time at one point": np.where((TIMES == 2)[:, None], 0.3, POINTS),
+    "two points in all": np.repeat([[0.0, 0.0], [1.0, 1.0]], 45, axis=0),
+    "on a line": np.column_stack([POINTS[:, 0], 2 * POINTS[:, 0]]),
+    "on a line at one time": np.where((TIMES == 2)[:, None], POINTS[:, :1], POINTS),
+}
+
+
+@pytest.mark.parametrize("points", REPEATED.values(), ids=REPEATED)
+@pytest.mark.parametrize("domain", [None, 3 * np.array(SQUARE)], ids=["box", "region"])
+def test_points_may_repeat(points, domain):
+    posterior = fit(points, noise="per_time", domain=domain)
+    assert np.isfinite(posterior.theta).all()
+    if domain is None:
+        found = densities.density(posterior, points[:3])
+        assert (found["mean"] > 0).all()
+        assert np.isfinite(found["sd"]).all()
+
+
+def test_one_point_a_time_and_two_points_in_all():
+    assert np.isfinite(fit(POINTS[:6], range(6), noise="per_time").theta).all()
+    assert np.isfinite(fit(POINTS[:2], [1, 2]).theta).all()
+
+
+@pytest.mark.slow
+def test_words_for_noise(plain):
+    space, n = field_of(plain).model.space, len(POINTS)
+    common = KernelDensity.match(POINTS, space)
+    np.testing.assert_array_equal(plain.theta, fit(noise=common).theta)
+    assert plain.data.attrs["noise_ratio"] == 5
+    adaptive = fit(noise="adaptive")
+    assert adaptive.data.attrs["schedule"] == "Adaptive"
+    np.testing.assert_array_equal(
+        adaptive.theta, fit(noise=Adaptive(noise=common, alpha=0.2)).theta
+    )
+    assert fit(noise="auto").data.attrs["schedule"] == "Auto"
+    assert fit(noise="auto", noise_ratio=2.0).data.attrs["noise_ratio"] == 2
+    assert np.isfinite(fit(noise="matched", noise_ratio=1.0).theta).all()
+    assert len(fit(noise_ratio=0.5).data["noise"]["row_group"]) == n // 2
+
+
+def test_noise_of_each_time_where_it_has_points_enough():
+    counts = {"9": 9, "10": 10, "same": 12, "none": 0, "40": 40}
+    rows = np.arange(71)
+    labels = pd.Categorical(np.repeat(list(counts), list(counts.values())), categories=list(counts))
+    points = np.where((labels == "same")[:, None], 0.5, POINTS[rows])
+    noises = fit(points, labels, noise="per_time").noises
+    sizes = {label: len(np.asarray(noise.points)) for label, noise in noises.items()}
+    assert sizes == {"9": 71, "10": 10, "same": 71, "none": 71, "40": 40}
+    assert noises["9"] is noises["none"]
+    within = fit(points, labels, noise="per_time", domain=SQUARE).noises
+    assert all(isinstance(noise, Restricted) for noise in within.values())
+
+
+def test_the_same_seed_gives_the_same_draws(plain):
+    assert_same(plain, fit())
+    assert_same(fit(seed=np.random.default_rng(3)), fit(seed=np.random.default_rng(3)))
+    assert differ(plain, fit(seed=2))
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, monkeypatch):
+    times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
+    options = {"every": "month", "degrees": True, "domain": CITY, "draws": 20, "tune": 10}
+    whole = fit(DEGREES, times, **options)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    replace = os.replace
+    for moment in (1, 3, 20):
+        calls = 0
+
+        def fail(source, target, moment=moment):
+            nonlocal calls
+            calls += 1
+            if calls == moment:
+                raise Killed
+            replace(source, target)
+
+        folder = tmp_path / str(moment)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", fail)
+            with pytest.raises(Killed):
+                fit(DEGREES, times, checkpoint=folder, **options)
+        assert_same(fit(DEGREES, times, checkpoint=folder, **options), whole)
+    with pytest.raises(ncb.InputError, match="checkpoint"):
+        fit(DEGREES + 0.01, times, checkpoint=folder, **options)
+
+
+def test_files_hold_all_that_read_outs_need(tmp_path):
+    times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
+    small = shapely.box(-77.2, 38.8, -76.9, 39.0) - shapely.box(-77.01, 38.89, -76.99, 38.91)
+    posterior = fit(DEGREES, times, every="month", degrees=True, domain=small, outside="drop")
+    posterior.save(tmp_path / "file.nc")
+    loaded = ncb.load(tmp_path / "file.nc")
+    one, other = field_of(posterior), field_of(loaded)
+    assert one.dropped == other.dropped > 0
+    assert one.projection == other.projection
+    assert one.model.space == other.model.space
+    for ask in (
+        lambda p: densities.density(p, size=12),
+        lambda p: densities.density(p, DEGREES[:5], interval="hpd"),
+        lambda p: densities.change(p, "2022-01", "2022-03", size=12),
+        lambda p: densities.exceedance(p, 0.01, size=12),
+    ):
+        xr.testing.assert_identical(ask(posterior), ask(loaded))
+
+
+def test_reports_and_more_draws_where_a_month_is_empty():
+    times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
+    posterior = fit(times=times, every="month")
+    assert len(posterior.summary())
+    assert posterior.noise_report() is not None
+    assert_same(posterior.extend(4), fit(times=times, every="month", draws=10))
+
+
+@pytest.mark.slow
+def test_a_growing_ring_is_recovered(seed):
+    """Better than a kernel estimate a time; and not if times are shuffled."""
+    ring = ncb.datasets.growing_ring(6, 60, seed=seed)
+    x = metrics.evaluation_points(ring.points, seed=seed)
+    volume = math.exp(metrics.rectangle(ring.points).log_volume)
+    truth = np.array([ring.density(t, x) for t in range(1, 7)])
+
+    def error(times):
+        options = {**OPTIONS, "basis": 20, "draws": 150, "tune": 100, "seed": seed}
+        posterior = ncb.fit_density_over_time(ring.points, times, **options)
+        found = densities.density(posterior, x)["mean"].to_numpy()
+        return metrics.absolute_error(found, truth, volume)
+
+    kernels = TimewiseKDE.of(ring.points, ring.times).density(x)
+    wanted = 0.8 * metrics.absolute_error(kernels, truth, volume)
+    assert error(ring.times) < wanted
+    assert error(np.random.default_rng(seed).permutation(ring.times)) > wanted
+
+
+def columns(**values):
+    return pd.DataFrame(values)
+
+
+LON, LAT = DEGREES.T
+REFUSED = {
+    "no points": (None, {}, r"data must be an array, a list or a data frame"),
+    "text": ([["a", "b"]] * 90, {}, r"data must be numbers, got a \(str\) in row 0"),
+    "numbers as text": (POINTS.astype(str), {}, r"data must be numbers, got .* \(str\) in row 0"),
+    "a column of text": (columns(x=LON, y="b"), {}, r"got b \(str\) in row 0 .* of column 'y'"),
+    "missing": (
+        np.where(np.arange(180).reshape(90, 2) == 5, np.nan, POINTS),
+        {},
+        r"data must be finite numbers, got .* in row 2 \(counted from 0\) of column 1",
+    ),
+    "complex": (POINTS + 1j, {}, "data must be real numbers, got complex ones"),
+    "three dimensions": (POINTS.reshape(45, 2, 2), {}, "got 3 dimensions, shape"),
+    "empty": (np.empty((0, 2)), {}, "got empty data"),
+    "rows of different lengths": ([[1, 2], [3]], {}, "must have rows of equal length"),
+    "turned": (POINTS.T, {}, "times must hold one time stamp for each of the 2 points"),
+    "one point": (POINTS[:1], {"times": [1]}, "data must have at least 2 rows"),
+    "one place": (np.ones((90, 2)), {}, "must differ in every column, got 1 throughout 'x1'"),
+    "a constant column": (
+        columns(x=LON, z=7.0),
+        {},
+        "got 7 throughout 'z': leave this column out, "
+        r"or pass domain=ncbayes.spaces.Box\(low, high\)",
+    ),
+    "one place in a box": (np.ones((90, 2)), {"domain": SQUARE}, "at least 2 different points"),
+    "a constant column in a box": (
+        columns(x=POINTS[:, 0], z=1.0),
+        {"domain": SQUARE},
+        "data must vary to match noise to it, got a constant colu",
+    ),
+    "huge": (
+        POINTS * 1e300,
+        {},
+        r"points must have coordinates of up to 1e\+100 that are 1e-100 or "
+        "more apart, got .*: rescale them to ordinary units",
+    ),
+    "tiny": (POINTS * 1e-300, {}, r"points must have coordinates of up to 1e\+100"),
+    "beyond numbers": (POINTS * 5e307, {}, r"points must have coordinates of up to 1e\+100"),
+    "a huge box": (POINTS, {"domain": Box((-1e150, -9), (1e150, 9))}, "domain must have coord"),
+    "latitude": (
+        np.add(DEGREES, (0, 60)),
+        {"degrees": True},
+        "latitudes must lie between -90 and 90 deg",
+    ),
+    "longitude": (
+        np.subtract(DEGREES, (400, 0)),
+        {"degrees": True},
+        "longitudes must lie between -360 and 3",
+    ),
+    "at a pole": (
+        np.add(DEGREES, (0, 50)),
+        {"degrees": True},
+        "nearer to a pole use a polar projection",
+    ),
+    "height": (
+        columns(lon=LON, lat=LAT, z=LON),
+        {},
+        "points in degrees must have 2 columns, "
+        "longitude and latitude, got 3: select these two, or pass degrees=False",
+    ),
+    "degrees of a line": (LON, {"degrees": True}, "must have 2 columns, .* got 1: select"),
+    "degrees by word": (POINTS, {"degrees": "yes"}, "degrees must be True, False or None, got 'y"),
+    "degrees by column": (POINTS, {"degrees": np.array([True, False])}, "degrees must be True, F"),
+    "no domain": (POINTS, {"domain": 3}, "the outline of a region must be a shapely polygon"),
+    "an unbounded domain": (
+        POINTS,
+        {"domain": ncb.spaces.Reals(2)},
+        "the outline of a region must",
+    ),
+    "no file": (POINTS, {"domain": "none.geojson"}, "can't be read from the file 'none.geojson'"),
+    "a box of another dimension": (
+        POINTS,
+        {"domain": Box(0, 1)},
+        "domain has 1 dimensions and points have 2 columns; they must agree",
+    ),
+    "a polygon for a line": (
+        POINTS[:, 0],
+        {"domain": SQUARE},
+        "domain has 2 dimensions and points h",
+    ),
+    "a bowtie": (
+        POINTS,
+        {"domain": BOWTIE},
+        r"must not cross or touch itself, got the polygon that "
+        r"does at \(0, 0\): repair it, as by shapely.make_valid",
+    ),
+    "a shapely bowtie": (POINTS, {"domain": shapely.Polygon(BOWTIE)}, "must not cross or touch it"),
+    "no point inside": (
+        POINTS,
+        {"domain": Box((50, 50), (60, 60))},
+        "points must lie in the domain, "
+        "got none that does: check that domain and points have the same coordinates",
+    ),
+    "none left": (
+        POINTS,
+        {"domain": Box((50, 50), (60, 60)), "outside": "drop"},
+        "got none that doe",
+    ),
+    "a swapped domain": (
+        DEGREES,
+        {"degrees": True, "domain": [c[::-1] for c in CITY]},
+        "got none that does: .*, longitude before latitude",
+    ),
+    "the whole earth": (
+        DEGREES,
+        {"degrees": True, "domain": Box((-180, -80), (180, 80))},
+        "domain must lie within 180 degrees east and west of the points, which are "
+        r"around longitude -77.01, got longitudes from -180 to 180: cut it off",
+    ),
+    "a polygon around the earth": (
+        DEGREES,
+        {"degrees": True, "domain": shapely.box(-180, -80, 179, 80)},
+        "domain must lie within 180 degrees east and west of the points",
+    ),
+    "outside": (POINTS, {"outside": "keep"}, 'outside must be "error" or "drop", got \'keep\''),
+    "outside by list": (POINTS, {"outside": np.array(["drop", "x"])}, 'outside must be "error" or'),
+    "times": (POINTS, {"times": [1, 2]}, "one time stamp for each of the 90 points, .*, got 2"),
+    "a column's name": (POINTS, {"times": "date"}, "one time stamp for each of .*, got 'date'"),
+    "too many times": (np.tile(POINTS, (5, 1)), {"times": range(450)}, "times make 450 groups"),
+    "times that almost coincide": (
+        POINTS,
+        {"times": np.array([0, 1, 1 + 1e-14, 2e3, 9e3])[TIMES]},
+        r"RandomWalk\(times=...\) must be at least 1e-12 median gaps",
+    ),
+    "every": (
+        POINTS,
+        {"every": "month"},
+        "every must be a positive number where times are numbers",
+    ),
+    "basis": (POINTS, {"basis": 1}, "must be a whole number of at least 2, got 1"),
+    "bandwidth": (POINTS, {"bandwidth": -1}, "must be a positive number, a distance in the units"),
+    "kernel": (POINTS, {"kernel": ["gaussian"]}, 'must be "exponential" or "gaussian", got'),
+    "noise": (
+        POINTS,
+        {"noise": "N1"},
+        "noise must be one of 'common', 'per_time', 'adaptive', 'auto'"
+        ", 'matched', or what ncbayes.fit takes, got 'N1'",
+    ),
+    "no noise": (POINTS, {"noise": None}, 'noise must be "auto" .* got None'),
+    "noise of other groups": (
+        POINTS,
+        {"noise": {"1": ncb.noise.Normal.match(POINTS)}},
+        r"noise must name the groups of the data, \['1', '2', '3'\], got",
+    ),
+    "noise of another dimension": (
+        POINTS,
+        {"noise": ncb.noise.Uniform(Box(0, 1))},
+        "of dimension 2",
+    ),
+    "noise_ratio": (POINTS, {"noise_ratio": 0}, "noise_ratio must be a positive number"),
+    "prior": (POINTS, {"prior": "walk"}, "the prior of theta must be one such as"),
+    "a prior of other times": (
+        POINTS,
+        {"prior": RandomWalk(times=(1, 2))},
+        "for each of the 3 group",
+    ),
+    "engine": (POINTS, {"engine": "metropolis"}, "engine must be one of 'auto', 'gibbs'"),
+    "an engine without noise": (
+        POINTS,
+        {"engine": "hyvarinen"},
+        'engine must be "auto", "gibbs" or '
+        "one such as .*Gibbs.*: densities over time are fitted by contrast "
+        "with noise, which 'hyvarinen' does not use",
+    ),
+    "another without noise": (POINTS, {"engine": ncb.engines.Hyvarinen()}, "which Hyvarinen"),
+    "draws": (POINTS, {"draws": 0}, "draws must be a whole number, 1 or more, got 0"),
+    "seed": (POINTS, {"seed": -1}, "seed must be a whole number, 0 or more"),
+    "checkpoint": (POINTS, {"checkpoint": 3}, "checkpoint must be the path of a folder, got 3"),
+}
+
+
+@pytest.mark.parametrize(("points", "options", "message"), REFUSED.values(), ids=REFUSED)
+def test_errors_say_what_was_wrong(points, options, message):
+    with pytest.raises(ncb.InputError, match=message) as caught:
+        fit(points, **options)
+    assert "\n" not in str(caught.value)
