@@ -44,11 +44,11 @@ def by_hand(field, theta, labels=("all",), **scales):
 def plane(space=None, kernel="exponential", **options):
     space = Box((0, 0), (4, 3)) if space is None else space
     centers = np.array([[0.7, 0.8], [2.5, 1.9], [3.3, 0.6]])
-    return Field(RadialBasis(centers, 1.3, kernel, space), ("x", "y"), **options)
+    return Field(RadialBasis(centers, 1.3, kernel=kernel, space=space), ("x", "y"), **options)
 
 
 def line(**options):
-    model = RadialBasis([[0.3], [1.1], [1.6]], 0.4, "gaussian", Box([0], [2]))
+    model = RadialBasis([[0.3], [1.1], [1.6]], 0.4, kernel="gaussian", space=Box([0], [2]))
     return Field(model, ("x",), **options)
 
 
@@ -62,7 +62,7 @@ def washington():
     around = Projection(-77.0, 38.9)
     corners = np.array([[-77.1, 38.9], [-77.0, 38.8], [-76.9, 38.9], [-77.0, 39.0]])
     region = Region((around.forward(corners),))
-    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, "exponential", region)
+    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, region)
     field = Field(model, ("lon", "lat"), MONTHS, around)
     return by_hand(field, some_theta(3, 40, 3), MONTH_LABELS)
 
@@ -90,7 +90,7 @@ def test_a_box_of_three_dimensions_and_one_of_five(seed):
     rng = np.random.default_rng(seed)
     for dimension, near in ((3, 1e-3), (5, 2e-2)):
         model = RadialBasis(
-            rng.uniform(size=(4, dimension)), 0.8, "gaussian", Box([0] * dimension, [1] * dimension)
+            rng.uniform(size=(4, dimension)), 0.8, Box([0] * dimension, [1] * dimension), "gaussian"
         )
         field = Field(model, tuple("abcde"[:dimension]))
         posterior = by_hand(field, rng.normal(size=(5, 1, 4)))
@@ -193,11 +193,11 @@ def test_work_in_pieces_changes_nothing(seed, monkeypatch):
 
 def test_a_density_too_sharp_for_any_grid_is_told(monkeypatch):
     monkeypatch.setitem(integration.MOST, 1, 1024)
-    model = RadialBasis([[0.5], [0.2]], 1e-4, "gaussian", Box([0], [1]))
+    model = RadialBasis([[0.5], [0.2]], 1e-4, kernel="gaussian", space=Box([0], [1]))
     posterior = by_hand(Field(model, ("x",)), np.full((2, 1, 2), 12.0))
     with pytest.warns(ncb.FitWarning, match=r"its bandwidth of 0.0001 is finer than the finest"):
         densities.density(posterior, [[0.5]])
-    model = RadialBasis([[0.5], [0.2]], 1e-2, "exponential", Box([0], [1]))
+    model = RadialBasis([[0.5], [0.2]], 1e-2, kernel="exponential", space=Box([0], [1]))
     posterior = by_hand(Field(model, ("x",)), np.full((2, 1, 2), 200.0))
     with pytest.warns(ncb.FitWarning, match=r"too concentrated .* still changes by .* a smaller"):
         densities.density(posterior, [[0.5]])
@@ -205,7 +205,7 @@ def test_a_density_too_sharp_for_any_grid_is_told(monkeypatch):
 
 def test_a_bump_in_a_wide_domain_does_not_fall_between_the_nodes():
     center, width = np.array([[301.3], [302.1]]), 1.0
-    model = RadialBasis(center, width, "gaussian", Box([0], [10_000]))
+    model = RadialBasis(center, width, kernel="gaussian", space=Box([0], [10_000]))
     found = log_normalizers(model, np.array([[12.0, 0.0]]))
     near = integrate.quad(lambda u: math.expm1(12 * math.exp(-((u - 301.3) ** 2) / 2)), 290, 313)
     assert found[0] == pytest.approx(math.log(10_000 + near[0]), abs=1e-3)
@@ -301,7 +301,7 @@ def test_degrees_give_densities_per_square_kilometer(washington):
 def test_longitudes_do_not_jump_where_the_date_changes(seed):
     around = Projection(179.9, 0.0)
     box = Box(*around.forward([[179.5, -0.5], [-179.5, 0.5]]))
-    field = Field(RadialBasis([[0.0, 0.0], [5.0, 5.0]], 9.0, "gaussian", box), ("lon", "lat"),
+    field = Field(RadialBasis([[0.0, 0.0], [5.0, 5.0]], 9.0, box, "gaussian"), ("lon", "lat"),
                   None, around)  # fmt: skip
     found = densities.density(by_hand(field, some_theta(seed, count=2)), size=10)
     assert (np.diff(found["lon"]) > 0).all()
@@ -471,7 +471,7 @@ def test_without_rasterio_the_error_says_what_to_install(washington, tmp_path, m
 def test_geojson_holds_bands_that_fill_the_map_or_cells(seed, tmp_path):
     around = Projection(-77.0, 38.9)
     box = Box(*around.forward([[-77.1, 38.8], [-76.9, 39.0]]))
-    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, "exponential", box)
+    model = RadialBasis([[0.0, 0.0], [3.0, 2.0], [-4.0, 1.0]], 5.0, box)
     field = Field(model, ("lon", "lat"), MONTHS[:2], around)
     data = densities.density(by_hand(field, some_theta(seed, 9, 2), MONTH_LABELS[:2]), size=20)
     path = tmp_path / "map.geojson"

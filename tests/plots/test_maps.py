@@ -27,7 +27,7 @@ def made(space, axes, times=3, projection=None, numbers=False):
     rng = np.random.default_rng(1)
     low, high = space.bounds
     centers = low + (high - low) * rng.uniform(0.2, 0.8, (4, len(axes)))
-    model = RadialBasis(centers, float(np.max(high - low)) / 3, "exponential", space)
+    model = RadialBasis(centers, float(np.max(high - low)) / 3, space)
     stamps = np.arange(1.0, times + 1) if numbers else None
     field = Field(model, axes, stamps, projection)
     labels = [str(k + 1) if numbers else f"part {k + 1}" for k in range(times)]
