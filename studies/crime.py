@@ -14,8 +14,10 @@ error of their mean over points. Draws maps of "ncbayes" above and "kde" below, 
 scale of colours, and where the density rose from the first month to the last.
 
 Methods: "ncbayes" is ``fit_density_over_time`` as it comes. "paper" has the paper's prior, adaptive
-noise and as many noise points as data. "kde" are SciPy's kernels month by month, zero outside the
-outline and normalized inside; "pooled_kde" the same from all months together.
+noise and as many noise points as data, "paper_prior" the paper's prior only, "ncbayes_100" 100
+basis functions. "kde" are SciPy's kernels month by month, zero outside the outline and normalized
+inside; "pooled_kde" the same from all months together; "kde_0.7" and "pooled_kde_0.5" have kernels
+0.7 and 0.5 times as wide as Scott's rule has them.
 
 With --keep every fold is written to a file when it is done, and not run again.
 """
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -32,17 +35,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
+from scipy.special import logsumexp
 
 import ncbayes as ncb
 from kept import replications
 
 SEED = 1
-METHODS = {
+FITS = {
     "ncbayes": {},
+    "ncbayes_100": {"basis": 100},
     "paper": {"prior": ncb.priors.RandomWalk(), "noise": "adaptive", "noise_ratio": 1.0},
-    "kde": None,
-    "pooled_kde": None,
+    "paper_prior": {"prior": ncb.priors.RandomWalk()},
 }
+# Whether all months are taken together, and the width of kernels by Scott's rule times this.
+KERNELS = {
+    "kde": (False, 1.0),
+    "kde_0.7": (False, 0.7),
+    "pooled_kde": (True, 1.0),
+    "pooled_kde_0.5": (True, 0.5),
+}
+METHODS = (*FITS, *KERNELS)
+# Uniform points that normalize kernels of other widths than Scott's: to about 0.5 %.
+NODES = 200_000
 # The paper's months: January, May, September and December.
 SHOWN = (0, 4, 8, 11)
 
@@ -67,18 +81,36 @@ def split(months: np.ndarray, folds: int, seed: int = SEED) -> np.ndarray:
 class Kernels:
     """Kernel density estimates in km of points in degrees, by month or of all months together."""
 
-    def __init__(self, points: pd.DataFrame, months: np.ndarray, outline: object, pooled: bool):
+    def __init__(
+        self,
+        points: pd.DataFrame,
+        months: np.ndarray,
+        outline: object,
+        pooled: bool,
+        width: float = 1.0,
+    ):
         self.map = ncb.spaces.Projection.around(points)
         rings = ncb.spaces.Region.of(outline).rings
         domain = ncb.spaces.Region(tuple(self.map.forward(ring) for ring in rings))
         self.pooled = pooled
         labels = np.zeros(len(months), int) if pooled else months
-        self.estimate = ncb.baselines.TimewiseKDE.of(self.map.forward(points), labels, domain)
+        estimate = ncb.baselines.TimewiseKDE.of(self.map.forward(points), labels, domain)
+        self.estimate = estimate if width == 1 else widened(estimate, width)
 
     def log_density(self, month: int, points: object) -> np.ndarray:
         """The log density per square kilometer in this month."""
         label = 0 if self.pooled else month
         return self.estimate.log_density(label, self.map.forward(points))
+
+
+def widened(estimate: ncb.baselines.TimewiseKDE, width: float) -> ncb.baselines.TimewiseKDE:
+    """The same estimate with kernels so many times as wide."""
+    domain = estimate.domain
+    at = domain.uniform(NODES, np.random.default_rng(SEED))
+    kernels = [replace(each, covariance=width**2 * each.covariance) for each in estimate.kernels]
+    logs = [domain.log_volume + logsumexp(each.log_density(at)) for each in kernels]
+    masses = tuple(float(log - np.log(NODES)) for log in logs)
+    return replace(estimate, kernels=tuple(kernels), log_mass=masses)
 
 
 def fitted(incidents: ncb.datasets.Incidents, rows: np.ndarray, method: str, **options: object):
@@ -87,7 +119,7 @@ def fitted(incidents: ncb.datasets.Incidents, rows: np.ndarray, method: str, **o
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit_density_over_time(
             incidents.points[rows], incidents.times[rows], domain=incidents.outline, every="month",
-            cores=1, seed=SEED, progress=False, **METHODS[method], **options,
+            cores=1, seed=SEED, progress=False, **FITS[method], **options,
         )  # fmt: skip
 
 
@@ -104,12 +136,12 @@ def measured(
     incidents = loaded(data, outline)
     months = incidents.times.dt.month.to_numpy()
     held = split(months, folds) == fold
-    if METHODS[method] is not None:
+    if method in FITS:
         posterior = fitted(incidents, ~held, method, tune=tune, draws=draws, chains=1)
         score = ncb.densities.log_score(posterior, incidents.points[held], incidents.times[held])
         return score.pointwise.to_numpy().tolist()
     points = incidents.points
-    kde = Kernels(points[~held], months[~held], incidents.outline, method == "pooled_kde")
+    kde = Kernels(points[~held], months[~held], incidents.outline, *KERNELS[method])
     scores = np.empty(len(points))
     for month in np.unique(months[held]):
         rows = held & (months == month)
@@ -188,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data")
     parser.add_argument("--outline")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--tune", type=int, default=500)
     parser.add_argument("--draws", type=int, default=1500)
@@ -224,12 +256,14 @@ def draw(incidents: ncb.datasets.Incidents, options: argparse.Namespace) -> None
     print(f"\n{posterior}, {posterior.data.attrs['wall_seconds']:.0f} seconds")
     print("\n".join([*posterior.warning_lines(), posterior.noise_report().verdict]))
     print(f"median variance of a month's step: {float(variance.median()):.2f}")
-    labels = posterior.theta["group"].to_numpy()
+    ends = [str(label) for label in posterior.theta["group"].to_numpy()[[0, -1]]]
+    rise = ncb.densities.change(posterior, *ends)["probability"]
+    words = f"probability of a rise from {ends[0]} to {ends[1]}, over the cells of a grid"
+    print(f"{words}: {float(rise.min()):.3f} to {float(rise.max()):.3f}")
     if options.out:
         maps(posterior, incidents).savefig(options.out, dpi=110)
     if options.change:
-        picture = ncb.plots.change_map(posterior, str(labels[0]), str(labels[-1]))
-        picture.savefig(options.change, dpi=110)
+        ncb.plots.change_map(posterior, *ends).savefig(options.change, dpi=110)
 
 
 if __name__ == "__main__":

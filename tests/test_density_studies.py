@@ -92,7 +92,8 @@ def test_scores_of_a_fold_and_how_they_are_shown():
     assert shown[3].startswith("| kde | 0.500 | 3.000 | 1.333 |  | +1.333")
 
 
-def test_kernels_integrate_to_one_in_the_city():
+def test_kernels_integrate_to_one_in_the_city(monkeypatch):
+    monkeypatch.setattr(crime, "NODES", 50_000)
     city = ncb.datasets.incidents(seed=1)
     months = city.times.dt.month.to_numpy()
     kde = crime.Kernels(city.points, months, city.outline, pooled=False)
@@ -101,6 +102,9 @@ def test_kernels_integrate_to_one_in_the_city():
     values = np.exp(region.log_volume + kde.log_density(3, kde.map.inverse(at)))
     assert abs(values.mean() - 1) < 5 * values.std() / np.sqrt(len(at)) + 1e-3
     assert not np.isfinite(kde.log_density(3, [[-30.2, 45.0]]))
+    # Scott's width by the other way to normalize.
+    again = crime.widened(kde.estimate, 1.0)
+    np.testing.assert_allclose(again.log_mass, kde.estimate.log_mass, atol=0.02)
     pooled = crime.Kernels(city.points, months, city.outline, pooled=True)
     np.testing.assert_array_equal(*(pooled.log_density(m, city.points[:5]) for m in (1, 12)))
 
