@@ -233,7 +233,9 @@ def main() -> None:
         parser.error("--data and --outline go together: the density is zero outside the outline")
     incidents = loaded(options.data, options.outline)
     counts = incidents.times.dt.to_period("M").value_counts()
-    print(f"{len(incidents.points)} incidents, {counts.min()} to {counts.max()} a month\n")
+    shared = incidents.points.duplicated(keep=False).sum()
+    print(f"{len(incidents.points)} incidents, {counts.min()} to {counts.max()} a month, ", end="")
+    print(f"{shared} of which share their place with another\n")
     length = (options.folds, options.tune, options.draws)
     files = (options.data, options.outline)
     places = [(*files, method, fold, *length) for method in options.methods
