@@ -102,6 +102,9 @@ def test_degrees_are_drawn_as_long_as_they_are_with_outline_and_hole(city, drawn
     (outline,) = axes[0].patches
     low, high = outline.get_path().get_extents().get_points()
     np.testing.assert_allclose([low, high], [[-77.2, 59.9], [-76.8, 60.1]])
+    # The line and points on it are clear of the frame.
+    assert axes[0].get_xlim() == pytest.approx((-77.208, -76.792))
+    assert axes[0].get_ylim() == pytest.approx((59.896, 60.104))
     pixels = np.asarray(figure.canvas.buffer_rgba())
     white = []
     for place in ([-77.11, 60.003], [-77.0, 60.0], [-77.19, 60.05]):  # inside, hole, outside

@@ -39,6 +39,8 @@ TINY = 0.01
 SURE = 0.95
 # Maps longer than wide by more than this are stretched to fill their panel.
 LONGEST = 4.0
+# Around a region, as a share of its sides.
+ROOM = 0.02
 # Where there is nothing to show.
 EMPTY = "0.85"
 # Dark enough to be seen on white, and light enough to see the colours behind.
@@ -353,8 +355,10 @@ def _draw_outline(axis: Axes, field: Field, *inside: Any) -> None:
     axis.add_patch(PathPatch(curve, facecolor="none", edgecolor="0.2", linewidth=0.8))
     for each in inside:
         each.set_clip_path(curve, axis.transData)
-    # As wide as the box around the region, and a little more for the line.
-    axis.margins(0.02)
+    # Room for the line and for points on it; margins would not reach beyond an image.
+    low, high = curve.get_extents().get_points()
+    (left, bottom), (right, top) = low - ROOM * (high - low), high + ROOM * (high - low)
+    axis.set(xlim=(left, right), ylim=(bottom, top))
 
 
 def _curve(rings: Sequence[FloatArray]) -> Curve:

@@ -1,0 +1,272 @@
+"""Where were the gun assaults in Washington DC, month by month? (The paper's section 4.3.)
+
+    python studies/crime.py [--data crime.csv --outline city.geojson] [--methods ncbayes paper ...]
+        [--folds 5] [--tune 500] [--draws 1500] [--cores 1] [--keep rows.jsonl] [--out maps.png]
+        [--change change.png]
+
+The CSV is that of the city's portal ("Crime Incidents in 2022"), the outline any GeoJSON polygon;
+without them the incidents are those of a simulated city, ``datasets.incidents(seed=1)``. Densities
+are for each calendar month, zero outside the outline, and per square kilometer.
+
+Prints the mean log score of held-out points, fold by fold: points are put into folds at random
+within months, and each method sees the other folds. Differences to kernels come with the standard
+error of their mean over points. Draws maps of "ncbayes" above and "kde" below, some months, one
+scale of colours, and where the density rose from the first month to the last.
+
+Methods: "ncbayes" is ``fit_density_over_time`` as it comes. "paper" has the paper's prior, adaptive
+noise and as many noise points as data, "paper_prior" the paper's prior only, "ncbayes_100" 100
+basis functions. "kde" are SciPy's kernels month by month, zero outside the outline and normalized
+inside; "pooled_kde" the same from all months together; "kde_0.7" and "pooled_kde_0.5" have kernels
+0.7 and 0.5 times as wide as Scott's rule has them.
+
+With --keep every fold is written to a file when it is done, and not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Curve
+from scipy.special import logsumexp
+
+import ncbayes as ncb
+from kept import replications
+
+SEED = 1
+FITS = {
+    "ncbayes": {},
+    "ncbayes_100": {"basis": 100},
+    "paper": {"prior": ncb.priors.RandomWalk(), "noise": "adaptive", "noise_ratio": 1.0},
+    "paper_prior": {"prior": ncb.priors.RandomWalk()},
+}
+# Whether all months are taken together, and the width of kernels by Scott's rule times this.
+KERNELS = {
+    "kde": (False, 1.0),
+    "kde_0.7": (False, 0.7),
+    "pooled_kde": (True, 1.0),
+    "pooled_kde_0.5": (True, 0.5),
+}
+METHODS = (*FITS, *KERNELS)
+# Uniform points that normalize kernels of other widths than Scott's: to about 0.5 %.
+NODES = 200_000
+# The paper's months: January, May, September and December.
+SHOWN = (0, 4, 8, 11)
+
+
+def loaded(data: str | None, outline: str | None) -> ncb.datasets.Incidents:
+    """The incidents of the file, within the outline, or those of the simulated city."""
+    if data is None:
+        return ncb.datasets.incidents(seed=SEED)
+    found = ncb.datasets.load_crime(data)
+    return ncb.datasets.Incidents(found.points, found.times, found.kinds, found.dropped, outline)
+
+
+def split(months: np.ndarray, folds: int, seed: int = SEED) -> np.ndarray:
+    """The fold of every point: random, and within a month of equal sizes but for one."""
+    rng, found = np.random.default_rng(seed), np.empty(len(months), dtype=int)
+    for month in np.unique(months):
+        rows = np.flatnonzero(months == month)
+        found[rng.permutation(rows)] = (np.arange(len(rows)) + rng.integers(folds)) % folds
+    return found
+
+
+class Kernels:
+    """Kernel density estimates in km of points in degrees, by month or of all months together."""
+
+    def __init__(
+        self,
+        points: pd.DataFrame,
+        months: np.ndarray,
+        outline: object,
+        pooled: bool,
+        width: float = 1.0,
+    ):
+        self.map = ncb.spaces.Projection.around(points)
+        rings = ncb.spaces.Region.of(outline).rings
+        domain = ncb.spaces.Region(tuple(self.map.forward(ring) for ring in rings))
+        self.pooled = pooled
+        labels = np.zeros(len(months), int) if pooled else months
+        estimate = ncb.baselines.TimewiseKDE.of(self.map.forward(points), labels, domain)
+        self.estimate = estimate if width == 1 else widened(estimate, width)
+
+    def log_density(self, month: int, points: object) -> np.ndarray:
+        """The log density per square kilometer in this month."""
+        label = 0 if self.pooled else month
+        return self.estimate.log_density(label, self.map.forward(points))
+
+
+def widened(estimate: ncb.baselines.TimewiseKDE, width: float) -> ncb.baselines.TimewiseKDE:
+    """The same estimate with kernels so many times as wide."""
+    domain = estimate.domain
+    at = domain.uniform(NODES, np.random.default_rng(SEED))
+    kernels = [replace(each, covariance=width**2 * each.covariance) for each in estimate.kernels]
+    logs = [domain.log_volume + logsumexp(each.log_density(at)) for each in kernels]
+    masses = tuple(float(log - np.log(NODES)) for log in logs)
+    return replace(estimate, kernels=tuple(kernels), log_mass=masses)
+
+
+def fitted(incidents: ncb.datasets.Incidents, rows: np.ndarray, method: str, **options: object):
+    """The posterior from some of the incidents."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        return ncb.fit_density_over_time(
+            incidents.points[rows], incidents.times[rows], domain=incidents.outline, every="month",
+            cores=1, seed=SEED, progress=False, **FITS[method], **options,
+        )  # fmt: skip
+
+
+def measured(
+    data: str | None,
+    outline: str | None,
+    method: str,
+    fold: int,
+    folds: int,
+    tune: int,
+    draws: int,
+) -> list[float]:
+    """Log scores of the points of a fold, by what the method makes of the other folds."""
+    incidents = loaded(data, outline)
+    months = incidents.times.dt.month.to_numpy()
+    held = split(months, folds) == fold
+    if method in FITS:
+        posterior = fitted(incidents, ~held, method, tune=tune, draws=draws, chains=1)
+        score = ncb.densities.log_score(posterior, incidents.points[held], incidents.times[held])
+        return score.pointwise.to_numpy().tolist()
+    points = incidents.points
+    kde = Kernels(points[~held], months[~held], incidents.outline, *KERNELS[method])
+    scores = np.empty(len(points))
+    for month in np.unique(months[held]):
+        rows = held & (months == month)
+        scores[rows] = kde.log_density(month, points[rows])
+    return scores[held].tolist()
+
+
+def table(scores: dict[str, list[list[float]]]) -> str:
+    """A row a method: the mean log score of each fold and of all points, less those of kernels."""
+    folds = len(next(iter(scores.values())))
+    rivals = [name for name in ("kde", "pooled_kde") if name in scores]
+    head = [
+        "log score of a point",
+        *(f"fold {fold + 1}" for fold in range(folds)),
+        "all",
+        *(f"less {rival} (folds better)" for rival in rivals),
+    ]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for method, found in scores.items():
+        cells = [f"{np.mean(own):.3f}" for own in [*found, np.concatenate(found)]]
+        cells += [_gain(found, scores[rival]) if method != rival else "" for rival in rivals]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _gain(scores: list[list[float]], others: list[list[float]]) -> str:
+    """The mean difference over points with its standard error, and in how many folds it is > 0."""
+    by_fold = [np.subtract(*pair) for pair in zip(scores, others, strict=True)]
+    gain = np.concatenate(by_fold)
+    error = gain.std(ddof=1) / np.sqrt(len(gain))
+    better = sum(own.mean() > 0 for own in by_fold)
+    return f"{gain.mean():+.3f} ± {error:.3f} ({better} of {len(by_fold)})"
+
+
+def maps(posterior: ncb.Posterior, incidents: ncb.datasets.Incidents, size: int = 120):
+    """The months SHOWN: the posterior mean above, kernels below, and one scale of colours."""
+    density = ncb.densities.density(posterior, size=size, draws=1000)["mean"]
+    density = density.isel(time=[k for k in SHOWN if k < density.sizes["time"]])
+    y, x = (density[name].to_numpy() for name in density.dims[1:])
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    month = incidents.times.dt.to_period("M").astype(str).to_numpy()
+    kde = Kernels(incidents.points, month, incidents.outline, pooled=False)
+    labels = [str(label) for label in density["label"].to_numpy()]
+    kernels = [np.exp(kde.log_density(label, grid)).reshape(len(y), len(x)) for label in labels]
+    rings = ncb.spaces.Region.of(incidents.outline).rings
+    top = max(float(density.max()), float(np.max(kernels)))
+    turned = 1 / np.cos(np.radians(y.mean()))
+    tall = turned * np.ptp(y) / np.ptp(x)
+    figure, axes = plt.subplots(
+        2, len(labels), figsize=(2.2 * len(labels) + 1, 4.2 * tall + 0.4), sharex=True,
+        sharey=True, squeeze=False, layout="constrained",
+    )  # fmt: skip
+    for row, (words, values) in enumerate(
+        [("NC-Bayes", density.to_numpy()), ("KDE month by month", kernels)]
+    ):
+        axes[row, 0].set_ylabel(words, fontsize="large")
+        for axis, label, here in zip(axes[row], labels, values, strict=True):
+            own = incidents.points[month == label].to_numpy()
+            image = axis.pcolormesh(x, y, np.nan_to_num(here), cmap="viridis", vmin=0, vmax=top,
+                                    rasterized=True)  # fmt: skip
+            curve = Curve.make_compound_path(*[Curve(np.vstack([r, r[:1]])) for r in rings])
+            image.set_clip_path(curve, axis.transData)
+            axis.add_patch(PathPatch(curve, facecolor="none", edgecolor="0.2", linewidth=0.8))
+            axis.scatter(*own.T, s=4, color="white", edgecolor="black", linewidth=0.3, alpha=0.8)
+            axis.set(aspect=turned, xticks=[], yticks=[])
+            axis.spines[:].set_visible(False)
+            if row == 0:
+                axis.set_title(f"{pd.Period(label).strftime('%b %Y')} (n = {len(own)})")
+    figure.colorbar(image, ax=axes, label="density per km²", aspect=30, pad=0.02)
+    return figure
+
+
+def main() -> None:
+    """Print the scores and draw the maps."""
+    mpl.use("agg")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data")
+    parser.add_argument("--outline")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--tune", type=int, default=500)
+    parser.add_argument("--draws", type=int, default=1500)
+    parser.add_argument("--cores", type=int, default=1)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--change", type=Path)
+    options = parser.parse_args()
+    if (options.data is None) != (options.outline is None):
+        parser.error("--data and --outline go together: the density is zero outside the outline")
+    incidents = loaded(options.data, options.outline)
+    counts = incidents.times.dt.to_period("M").value_counts()
+    shared = incidents.points.duplicated(keep=False).sum()
+    print(f"{len(incidents.points)} incidents, {counts.min()} to {counts.max()} a month, ", end="")
+    print(f"{shared} of which share their place with another\n")
+    length = (options.folds, options.tune, options.draws)
+    files = (options.data, options.outline)
+    places = [(*files, method, fold, *length) for method in options.methods
+              for fold in range(options.folds)]  # fmt: skip
+    found = replications(measured, places, options.cores, options.keep)
+    scores: dict[str, list[list[float]]] = {method: [] for method in options.methods}
+    for (_, _, method, *_), own in zip(places, found, strict=True):
+        scores[method].append(own)
+    print(table(scores), flush=True)
+    if options.out or options.change:
+        draw(incidents, options)
+
+
+def draw(incidents: ncb.datasets.Incidents, options: argparse.Namespace) -> None:
+    """Fit all incidents, say how that went, and save the pictures that were asked for."""
+    everything = np.ones(len(incidents.points), dtype=bool)
+    length = {"tune": options.tune, "draws": options.draws}
+    posterior = fitted(incidents, everything, "ncbayes", chains=2, **length)
+    variance = posterior.data["posterior"]["theta.variance"]
+    print(f"\n{posterior}, {posterior.data.attrs['wall_seconds']:.0f} seconds")
+    print("\n".join([*posterior.warning_lines(), posterior.noise_report().verdict]))
+    print(f"median variance of a month's step: {float(variance.median()):.2f}")
+    ends = [str(label) for label in posterior.theta["group"].to_numpy()[[0, -1]]]
+    rise = ncb.densities.change(posterior, *ends)["probability"]
+    words = f"probability of a rise from {ends[0]} to {ends[1]}, over the cells of a grid"
+    print(f"{words}: {float(rise.min()):.3f} to {float(rise.max()):.3f}")
+    if options.out:
+        maps(posterior, incidents).savefig(options.out, dpi=110)
+    if options.change:
+        ncb.plots.change_map(posterior, *ends).savefig(options.change, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
