@@ -16,7 +16,7 @@ from ncbayes import chains, densities, metrics, over_time, sites
 from ncbayes.baselines import TimewiseKDE
 from ncbayes.fields import stored_field
 from ncbayes.models import RadialBasis
-from ncbayes.noise import Adaptive, KernelDensity, Restricted
+from ncbayes.noise import Adaptive, KernelDensity, Mixture, Restricted, Uniform
 from ncbayes.priors import Normal, RandomWalk
 from ncbayes.spaces import Box, Region
 
@@ -34,6 +34,10 @@ BOWTIE = [[-6.0, -6.0], [6.0, 6.0], [6.0, -6.0], [-6.0, 6.0]]
 
 def fit(points=POINTS, times=TIMES, **options):
     return ncb.fit_density_over_time(points, times, **{**QUICK, **options})
+
+
+def common_noise(space):
+    return Mixture((KernelDensity.match(POINTS, space), Uniform(space)), (0.9, 0.1))
 
 
 def assert_same(one, *others):
@@ -184,6 +188,26 @@ def test_a_domain_much_wider_than_the_points():
     assert np.isfinite(posterior.theta).all()
 
 
+def test_mass_does_not_leak_to_where_no_points_are(seed):
+    points = np.random.default_rng(seed).normal(size=(200, 2))
+    space, line = Box((-100, -100), (100, 100)), np.linspace(-4, 4, 42)[1:] - 4 / 41
+    near = np.stack(np.meshgrid(line, line)).reshape(2, -1).T
+
+    def mass(noise):
+        posterior = fit(points, np.ones(200), domain=space, noise=noise)
+        found = densities.density_draws(posterior, near)
+        return float(found.mean()) * 64
+
+    assert mass("common") > 0.85
+    assert mass(KernelDensity.match(points, space)) < 0.7  # without noise anywhere
+
+
+def test_a_time_without_points_and_nothing_that_carries_it():
+    labels = pd.Categorical(np.array(["", "a", "b", "d"])[TIMES], categories=list("abcd"))
+    for options in ({"prior": ncb.priors.Normal(1.0)}, {"noise": ncb.noise.Fresh()}):
+        assert np.isfinite(fit(times=labels, **options).theta).all()
+
+
 def walk_scores(posterior, group, batches=20):
     """Batch means of ``(theta_t - its neighbours' mean)^2 / (lambda / 2)``, one where no data are.
 
@@ -234,7 +258,7 @@ def test_one_time_is_the_static_model(prior, seed):
     options = {**SHORT, "seed": seed, "prior": prior}
     moving = ncb.fit_density_over_time(POINTS, ["May"] * 90, domain=space, **options)
     model = RadialBasis.match(POINTS, space, options.pop("basis"))
-    noise = KernelDensity.match(POINTS, space)
+    noise = common_noise(space)
     options["prior"] = prior or RandomWalk(initial="separate")
     static = ncb.fit(model, POINTS, noise=noise, noise_ratio=5.0, **options)
     np.testing.assert_array_equal(moving.theta, static.theta)
@@ -289,7 +313,7 @@ def test_one_point_a_time_and_two_points_in_all():
 @pytest.mark.slow
 def test_words_for_noise(plain):
     space, n = field_of(plain).model.space, len(POINTS)
-    common = KernelDensity.match(POINTS, space)
+    common = common_noise(space)
     np.testing.assert_array_equal(plain.theta, fit(noise=common).theta)
     assert plain.data.attrs["noise_ratio"] == 5
     adaptive = fit(noise="adaptive")
@@ -309,11 +333,11 @@ def test_noise_of_each_time_where_it_has_points_enough():
     labels = pd.Categorical(np.repeat(list(counts), list(counts.values())), categories=list(counts))
     points = np.where((labels == "same")[:, None], 0.5, POINTS[rows])
     noises = fit(points, labels, noise="per_time").noises
-    sizes = {label: len(np.asarray(noise.points)) for label, noise in noises.items()}
+    sizes = {label: len(np.asarray(noise.parts[0].points)) for label, noise in noises.items()}
     assert sizes == {"9": 71, "10": 10, "same": 71, "none": 71, "40": 40}
     assert noises["9"] is noises["none"]
     within = fit(points, labels, noise="per_time", domain=SQUARE).noises
-    assert all(isinstance(noise, Restricted) for noise in within.values())
+    assert all(isinstance(noise.parts[0], Restricted) for noise in within.values())
 
 
 def test_the_same_seed_gives_the_same_draws(plain):

@@ -15,7 +15,7 @@ from ncbayes.fields import Field
 from ncbayes.fit import fitted
 from ncbayes.models import RadialBasis
 from ncbayes.models.radial import BASIS, LEAST, MOST, Kernel
-from ncbayes.noise import Adaptive, Auto, KernelDensity, Restricted
+from ncbayes.noise import Adaptive, Auto, KernelDensity, Mixture, Restricted, Uniform
 from ncbayes.periods import Periods, periods
 from ncbayes.posterior import Posterior
 from ncbayes.priors import RandomWalk
@@ -29,6 +29,9 @@ MARGIN = 0.1
 NOISE_RATIO = 5.0
 # The paper's alpha of adaptive noise in its section 4.
 ALPHA = 0.2
+# The share of noise points anywhere in the domain. Without them nothing would tell the density far
+# from all points, and mass would leak there.
+ANYWHERE = 0.1
 # A time with fewer points than this has no noise of its own, but the common one.
 FEWEST_FOR_NOISE = 10
 LONGITUDE, LATITUDE = ("longitude", "long", "lon", "lng"), ("latitude", "lat")
@@ -90,7 +93,8 @@ def fit_density_over_time(
     noise
         "common": kernels at all points, for all times (the paper's N1); "per_time": kernels at
         the points of each time (N2); "adaptive": from common noise part of the way toward the
-        fitted model (aN, alpha = 0.2); or what ``fit`` takes.
+        fitted model (aN, alpha = 0.2); each with a tenth of its points anywhere in the domain; or
+        what ``fit`` takes.
     noise_ratio
         Noise points for each data point; None: 5.
     prior
@@ -240,7 +244,9 @@ def _inside(
     return table[inside], kept, dropped
 
 
-def _noise(noise: Any, groups: Mapping[str, FloatArray], pooled: FloatArray, space: Space) -> Any:
+def _noise(
+    noise: Any, groups: Mapping[str, FloatArray], pooled: FloatArray, space: Box | Region
+) -> Any:
     """Noise for ``fit``, by word."""
     if not isinstance(noise, str):
         return noise
@@ -265,7 +271,9 @@ def _is_spread(points: FloatArray) -> bool:
     return len(points) >= FEWEST_FOR_NOISE and bool(np.all(np.ptp(points, axis=0) > 0))
 
 
-def _kernels(points: FloatArray, space: Space) -> Noise:
+def _kernels(points: FloatArray, space: Box | Region) -> Noise:
     if isinstance(space, Box):
-        return KernelDensity.match(points, space)
-    return Restricted.to(KernelDensity.match(points), space)
+        kernels: Any = KernelDensity.match(points, space)
+    else:
+        kernels = Restricted.to(KernelDensity.match(points), space)
+    return Mixture((kernels, Uniform(space)), (1 - ANYWHERE, ANYWHERE))

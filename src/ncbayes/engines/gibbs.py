@@ -162,5 +162,5 @@ def label_fit(target: Target, coef: FloatArray) -> dict[str, float]:
     pairs = zip(target.contrasts, log_odds, strict=True)
     return {
         "log_likelihood": sum(each.log_likelihood(values) for each, values in pairs),
-        "largest_log_odds": max(float(np.max(np.abs(values))) for values in log_odds),
+        "largest_log_odds": max(float(np.max(np.abs(values), initial=0.0)) for values in log_odds),
     }

@@ -65,8 +65,9 @@ def complaint(
             f"is off by {scores[worst]:.1f} standard errors (limit {limit:.1f})"
         )
     chance = expit(log_ratio)
-    surprise = coin - chance
-    if normalized and abs(surprise.sum()) > limit * math.sqrt(_variance(surprise, chance)):
+    surprise = (coin - chance)[:, None]
+    error = math.sqrt(_variances(surprise, chance, np.ones_like(surprise))[0])
+    if normalized and abs(surprise.sum()) > limit * error:
         return f"has a density that is not normalized: it integrates to {math.exp(-constant):.3g}"
     return ""
 
@@ -121,13 +122,14 @@ def _constant(log_ratio: FloatArray, coin: BoolArray) -> float:
     return (low + high) / 2
 
 
-def _variance(surprise: FloatArray, chance: FloatArray) -> float:
-    """Of the sum of the surprises.
+def _variances(products: FloatArray, chance: FloatArray, features: FloatArray) -> FloatArray:
+    """Of the sums of the products of surprises and features, by column.
 
     Where noise and reference hardly meet, surprises are rare, and their squares do not show
     those that did not happen to occur.
     """
-    return max(float(np.sum(surprise**2)), float(np.sum(chance * (1 - chance))))
+    expected = (chance * (1 - chance)) @ features**2
+    return np.asarray(np.maximum((products**2).sum(axis=0), expected))
 
 
 def _scores(coin: BoolArray, log_ratio: FloatArray, features: FloatArray) -> FloatArray:
@@ -138,6 +140,6 @@ def _scores(coin: BoolArray, log_ratio: FloatArray, features: FloatArray) -> Flo
         return np.zeros(features.shape[1])
     centred = features - weight @ features / weight.sum()
     products = (coin - chance)[:, None] * centred
-    error = np.sqrt((products**2).sum(axis=0))
+    error = np.sqrt(_variances(products, chance, centred))
     z = np.divide(products.sum(axis=0), error, out=np.zeros_like(error), where=error > 1e-9)
     return np.asarray(z)
