@@ -17,3 +17,34 @@ def short_pilots(monkeypatch):
     monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
     # So short a pilot sees no width, and scales that hardly move would pass any test.
     monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
+
+
+class Killed(Exception):
+    """In the place of a signal."""
+
+
+@pytest.fixture
+def resumed(tmp_path, monkeypatch):
+    """What ``run(checkpoint=folder)`` returns after it was broken off, for each of the moments.
+
+    A moment is which of its files, counted from 1, the run was about to put in place.
+    """
+    from ncbayes import chains
+
+    def each(run, moments):
+        monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+        for moment in moments:
+            folder, left, replace = tmp_path / str(moment), iter(range(moment - 1)), os.replace
+
+            def fail(source, target, left=left, replace=replace):
+                if next(left, None) is None:
+                    raise Killed
+                replace(source, target)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", fail)
+                with pytest.raises(Killed):
+                    run(checkpoint=folder)
+            yield run(checkpoint=folder)
+
+    return each

@@ -5,13 +5,14 @@ import os
 import signal
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
 import ncbayes as ncb
-from ncbayes import adaptation, asymptotics, chains, diagnostics, progress
+from ncbayes import adaptation, asymptotics, diagnostics, progress
 from ncbayes.noise import Adaptive, Annealed, Resampled
 
 MODEL = ncb.models.VonMises()
@@ -171,28 +172,13 @@ def test_finished_updates_are_not_run_again(
 
 
 @pytest.mark.parametrize("data", [DATA, GROUPS], ids=["one group", "two groups"])
-def test_a_resumed_run_equals_an_uninterrupted_one(data, restless, tmp_path, monkeypatch):
+def test_a_resumed_run_equals_an_uninterrupted_one(data, restless, resumed):
     """Killed at every kind of moment, noise and chains, while files are written."""
     options = {"data": data, "draws": 10, "tune": 5, "chains": 1}
     options["prior"] = ncb.priors.RandomWalk() if data is GROUPS else None
     whole = run(**options)
-    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    replace = os.replace
-    for moment in [1, 2, 3, 6, 7, 20]:
-        calls = []
-
-        def fail(source, target, moment=moment, calls=calls):
-            calls.append(1)
-            if len(calls) == moment:
-                raise Killed
-            replace(source, target)
-
-        folder = tmp_path / str(moment)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", fail)
-            with pytest.raises(Killed):
-                run(checkpoint=folder, **options)
-        assert_same(run(checkpoint=folder, **options), whole)
+    for posterior in resumed(partial(run, **options), [1, 2, 3, 6, 7, 20]):
+        assert_same(posterior, whole)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -121,33 +122,13 @@ def test_fresh_noise_changes_every_sweep_and_fixed_noise_never(monkeypatch):
     assert len({points.tobytes() for points in seen}) == 1
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
-def test_a_resumed_run_equals_an_uninterrupted_one(schedule, tmp_path, monkeypatch):
+def test_a_resumed_run_equals_an_uninterrupted_one(schedule, resumed):
     """Break off at every kind of moment: before, while and after files are written."""
     options = {"data": GROUPS, "prior": ncb.priors.RandomWalk(), "noise": schedule}
     whole = run(**options)
-    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    replace = os.replace
-    for moment in [1, 2, 3, 20, 47, 90, 150]:
-        calls = 0
-
-        def fail(source, target, moment=moment):
-            nonlocal calls
-            calls += 1
-            if calls == moment:
-                raise Killed
-            replace(source, target)
-
-        folder = tmp_path / str(moment)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", fail)
-            with pytest.raises(Killed):
-                run(checkpoint=folder, **options)
-        assert_same(run(checkpoint=folder, **options), whole)
+    for posterior in resumed(partial(run, **options), [1, 2, 3, 20, 47, 90, 150]):
+        assert_same(posterior, whole)
 
 
 def test_a_finished_checkpoint_is_returned_without_sampling(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import json
 import math
-import os
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ncbayes as ncb
-from ncbayes import chains, densities, metrics, over_time, sites
+from ncbayes import densities, metrics, over_time, sites
 from ncbayes.baselines import TimewiseKDE
 from ncbayes.fields import stored_field
 from ncbayes.models import RadialBasis
@@ -346,34 +346,14 @@ def test_the_same_seed_gives_the_same_draws(plain):
     assert differ(plain, fit(seed=2))
 
 
-class Killed(Exception):
-    pass
-
-
-def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, monkeypatch):
+def test_a_resumed_run_equals_an_uninterrupted_one(resumed, tmp_path):
     times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
     options = {"every": "month", "degrees": True, "domain": CITY, "draws": 20, "tune": 10}
     whole = fit(DEGREES, times, **options)
-    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    replace = os.replace
-    for moment in (1, 3, 20):
-        calls = 0
-
-        def fail(source, target, moment=moment):
-            nonlocal calls
-            calls += 1
-            if calls == moment:
-                raise Killed
-            replace(source, target)
-
-        folder = tmp_path / str(moment)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", fail)
-            with pytest.raises(Killed):
-                fit(DEGREES, times, checkpoint=folder, **options)
-        assert_same(fit(DEGREES, times, checkpoint=folder, **options), whole)
+    for posterior in resumed(partial(fit, DEGREES, times, **options), (1, 3, 20)):
+        assert_same(posterior, whole)
     with pytest.raises(ncb.InputError, match="checkpoint"):
-        fit(DEGREES + 0.01, times, checkpoint=folder, **options)
+        fit(DEGREES + 0.01, times, checkpoint=tmp_path / "20", **options)
 
 
 def test_files_hold_all_that_read_outs_need(tmp_path):

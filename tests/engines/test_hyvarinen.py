@@ -1,14 +1,14 @@
 """H-Bayes against exact answers, and through the front door."""
 
-import os
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
 import ncbayes as ncb
-from ncbayes import chains, testing
+from ncbayes import testing
 from ncbayes.base import Draw, Precision
 from ncbayes.contrast import Target
 from ncbayes.engines import Hyvarinen
@@ -205,32 +205,12 @@ def test_cores_and_extension_do_not_change_the_draws():
     assert "cos[one]" in whole.summary().index
 
 
-class Killed(Exception):
-    pass
-
-
 @quick
-def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, monkeypatch):
+def test_a_resumed_run_equals_an_uninterrupted_one(resumed):
     options = {"data": GROUPS, "prior": ncb.priors.HalfCauchyNormal()}
     whole = fit(**options)
-    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    replace = os.replace
-    for moment in [2, 3, 20, 47, 90]:
-        calls = 0
-
-        def fail(source, target, moment=moment):
-            nonlocal calls
-            calls += 1
-            if calls == moment:
-                raise Killed
-            replace(source, target)
-
-        folder = tmp_path / str(moment)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", fail)
-            with pytest.raises(Killed):
-                fit(checkpoint=folder, **options)
-        assert_same(fit(checkpoint=folder, **options), whole)
+    for posterior in resumed(partial(fit, **options), [2, 3, 20, 47, 90]):
+        assert_same(posterior, whole)
 
 
 class Sharper(ncb.models.VonMises):
