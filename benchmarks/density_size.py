@@ -60,7 +60,9 @@ def plot(found: dict[str, list[float]]) -> None:
     for axis, (name, values) in zip(axes, found.items(), strict=True):
         axis.loglog(VARIED[name], values, "o-", color="#0072B2")
         axis.set_xlabel({"basis": "basis functions"}.get(name, name))
-        axis.set_xticks(VARIED[name], [f"{x:,}" for x in VARIED[name]])
+        axis.set_xticks(
+            VARIED[name], [f"{x / 1000:g}k" if x >= 1000 else f"{x}" for x in VARIED[name]]
+        )
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("milliseconds a sweep")
