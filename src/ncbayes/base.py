@@ -232,7 +232,7 @@ class Scaled(Prior, Protocol):
         """The state with other shared scales."""
         ...
 
-    def log_prior(self, values: FloatArray) -> float:
+    def log_prior(self, state: State) -> float:
         """Log density of the logarithms of shared scales, up to a constant."""
         ...
 

@@ -52,7 +52,7 @@ def rejected(prior, groups, seed):
 class FlatScale(RandomWalk):
     """Weighs its variance by the likelihood alone."""
 
-    def log_prior(self, values):
+    def log_prior(self, state):
         return 0.0
 
 

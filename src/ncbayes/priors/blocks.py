@@ -145,8 +145,7 @@ class Blocks:
 
     def log_prior(self, state: State) -> float:
         """The log density of the shared scales' logarithms, up to a constant."""
-        pairs = [(prior, prior.log_scales(_own(part, state))) for part, prior in self._scaled]
-        return sum(prior.log_prior(own) for prior, own in pairs)
+        return sum(prior.log_prior(_own(part, state)) for part, prior in self._scaled)
 
     def _dealt(self, state: State, values: FloatArray) -> Iterator[tuple[Part, Scaled, FloatArray]]:
         """Every scaled part with its share of the values."""

@@ -104,6 +104,7 @@ class HalfCauchyNormal:
     def at_log_scales(self, state: State, values: FloatArray) -> State:
         return {"scale": np.exp(values)}
 
-    def log_prior(self, values: FloatArray) -> float:
+    def log_prior(self, state: State) -> float:
+        values = self.log_scales(state)
         # Of log s, where s has the density 1 / (1 + (s / scale)^2).
         return float(np.sum(values - np.logaddexp(0.0, 2 * (values - np.log(self.scale)))))

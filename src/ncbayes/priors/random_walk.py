@@ -92,7 +92,8 @@ class RandomWalk:
         found = {name: np.exp([value]) for name, value in zip(self._shared, values, strict=True)}
         return {**state, **found}
 
-    def log_prior(self, values: FloatArray) -> float:
+    def log_prior(self, state: State) -> float:
+        values = self.log_scales(state)
         return float(-np.sum(self.shape * values + self.rate * np.exp(-values)))
 
     def stretch(self, state: State, theta: FloatArray) -> Stretch | None:
