@@ -7,14 +7,16 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-from ncbayes import engines, models, noise, priors, spaces
+from ncbayes import energies, engines, models, noise, priors, spaces
 from ncbayes.base import InputError
 from ncbayes.diagnostics import FitWarning
+from ncbayes.energies import Energy
 from ncbayes.fit import fit
 from ncbayes.over_time import fit_density_over_time
 from ncbayes.posterior import Posterior, load
 
 __all__ = [
+    "Energy",
     "FitWarning",
     "InputError",
     "Posterior",
@@ -22,6 +24,7 @@ __all__ = [
     "baselines",
     "datasets",
     "densities",
+    "energies",
     "engines",
     "fit",
     "fit_density_over_time",

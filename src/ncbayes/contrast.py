@@ -9,7 +9,7 @@ sees a model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +25,7 @@ from ncbayes.base import (
     NoiseSet,
     Prior,
 )
+from ncbayes.curved import Curved
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.score import ScoreLoss
 
@@ -52,18 +53,22 @@ class Target:
 
     ``lasting``: there are many sweeps to come on it, so that work done once for all of them pays.
     ``losses``: for engines that do without noise, instead of contrasts; coef is then theta.
+    ``curves``: instead of contrasts where log odds are not linear in coef.
     """
 
     contrasts: tuple[Contrast, ...]
     prior: Prior
     lasting: bool = True
     losses: tuple[ScoreLoss, ...] = ()
+    curves: tuple[Curved, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of coef, (group, coefficient)."""
         if self.losses:
             return len(self.losses), len(self.losses[0].shift)
+        if self.curves:
+            return len(self.curves), len(self.curves[0].start)
         return len(self.contrasts), self.contrasts[0].design.shape[1]
 
 
@@ -73,7 +78,8 @@ class Engine(Protocol):
 
     An engine with the attribute ``uses_noise = False`` gets ``target.losses`` instead of contrasts,
     and has a ``learning_rate``. One with ``uncentred = True`` gets statistics as the model has
-    them, not less their mean over the data.
+    them, not less their mean over the data. One with ``adapting(sweeps)`` is replaced by what that
+    returns: it may adapt in its first sweeps, which are discarded, by what the draws' memory holds.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -196,9 +202,12 @@ def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
     """The same target with other labels, for checks that simulate them."""
     contrasts = tuple(
         Contrast(old.design, old.offset, label)
-        for old, label in zip(target.contrasts, labels, strict=True)
+        for old, label in zip(target.contrasts, labels, strict=False)
     )
-    return Target(contrasts, target.prior, target.lasting)
+    curves = tuple(
+        replace(old, is_data=label) for old, label in zip(target.curves, labels, strict=False)
+    )
+    return Target(contrasts, target.prior, target.lasting, curves=curves)
 
 
 __all__ = [

@@ -2,5 +2,6 @@
 
 from ncbayes.engines.gibbs import Gibbs
 from ncbayes.engines.hyvarinen import Hyvarinen
+from ncbayes.engines.nuts import Nuts
 
-__all__ = ["Gibbs", "Hyvarinen"]
+__all__ = ["Gibbs", "Hyvarinen", "Nuts"]
