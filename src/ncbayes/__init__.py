@@ -36,6 +36,7 @@ __all__ = [
     "plots",
     "predictive",
     "priors",
+    "scores",
     "spaces",
     "testing",
 ]
@@ -51,6 +52,7 @@ _LATER = frozenset(
         "metrics",
         "plots",
         "predictive",
+        "scores",
         "testing",
     }
 )

@@ -24,7 +24,7 @@ MOST_DENSE = 100
 
 Function = Callable[..., Any]
 # The functions of a target, and its arrays in JAX, for as long as the target is in use.
-_PREPARED: WeakKeyDictionary[Target, tuple[tuple[Function, ...], Any]] = WeakKeyDictionary()
+_PREPARED: WeakKeyDictionary[Target, tuple[tuple[Function | None, ...], Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -142,21 +142,15 @@ def _curved_start(target: Target, rng: np.random.Generator) -> Draw:
     return Draw(coef, target.prior.draw(target.shape, rng))
 
 
-def _prepared(target: Target) -> tuple[tuple[Function, ...], Any]:
-    """For every group its log odds as a JAX function, and the arrays that this takes."""
+def _prepared(target: Target) -> tuple[tuple[Function | None, ...], Any]:
+    """For every group the function of its log odds, None where linear, and the arrays it takes."""
     if target not in _PREPARED:
         jax = jax_module('engine="nuts"')
+        curved = [((e.points, e.anchor), e.offset, e.is_data) for e in target.curves]
+        linear = [((e.design.dense(),), e.offset, e.is_data) for e in target.contrasts]
+        functions = (*(each.function for each in target.curves), *(None for _ in linear))
         with double_precision():
-            if target.curves:
-                functions = tuple(each.function for each in target.curves)
-                inputs = [((each.points, each.anchor), each) for each in target.curves]
-            else:
-                functions = (None,) * len(target.contrasts)
-                inputs = [((each.design.dense(),), each) for each in target.contrasts]
-            arrays = jax.tree.map(
-                jax.numpy.asarray, [(given, each.offset, each.is_data) for given, each in inputs]
-            )
-        _PREPARED[target] = functions, arrays
+            _PREPARED[target] = functions, jax.tree.map(jax.numpy.asarray, [*curved, *linear])
     return _PREPARED[target]
 
 
@@ -172,7 +166,7 @@ def _transition() -> Function:
     kernel = nuts.build_kernel()
 
     def transition(
-        functions: tuple[Function, ...],
+        functions: tuple[Function | None, ...],
         depth: int,
         key: Any,
         coef: Any,
@@ -202,7 +196,9 @@ def _transition() -> Function:
     return compiled
 
 
-def _log_likelihood(functions: tuple[Function, ...], rows: Any, arrays: Any) -> tuple[Any, Any]:
+def _log_likelihood(
+    functions: tuple[Function | None, ...], rows: Any, arrays: Any
+) -> tuple[Any, Any]:
     """``sum s psi - log(1 + exp(psi))`` over all groups, and the largest absolute psi."""
     jax = jax_module('engine="nuts"')
     total, largest = 0.0, 0.0
