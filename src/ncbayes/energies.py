@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -167,18 +167,8 @@ class Energy:
 
     def evaluated(self, rows: FloatArray, points: FloatArray, mean: bool = False) -> FloatArray:
         """The log density up to log Z, (row, point), or its mean over the points, (row,)."""
-        jax = jax_module("Energy")
-
-        def each(row: Any, x: Any) -> Any:
-            values = self.flat_log_density(row, x)
-            return values.mean() if mean else values
-
         with double_precision():
-            mapped = jax.jit(
-                lambda rows, x: jax.lax.map(lambda row: each(row, x), rows),
-                compiler_options=ONE_THREAD,
-            )
-            return np.asarray(mapped(rows, points), dtype=float)
+            return np.asarray(_mapped()(self.flat_log_density, mean, rows, points), dtype=float)
 
     def row(self, values: Mapping[str, FloatArray]) -> FloatArray:
         """Flat rows (..., k) of values by name, (..., *shape) each: the inverse of ``tree``."""
@@ -188,6 +178,23 @@ class Energy:
             outer = free.shape[: free.ndim - len(leaf.parameter.shape)]
             parts.append(free.reshape(*outer, leaf.stop - leaf.start))
         return np.concatenate(parts, axis=-1)
+
+
+@cache
+def _mapped() -> Callable[..., Any]:
+    """A compiled function of many rows of parameters, one after the other."""
+    jax = jax_module("Energy")
+
+    def mapped(function: Callable[..., Any], mean: bool, rows: Any, x: Any) -> Any:
+        def each(row: Any) -> Any:
+            return function(row, x).mean() if mean else function(row, x)
+
+        return jax.lax.map(each, rows)
+
+    compiled: Callable[..., Any] = jax.jit(
+        mapped, static_argnums=(0, 1), compiler_options=ONE_THREAD
+    )
+    return compiled
 
 
 def _walk(params: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
