@@ -80,6 +80,7 @@ class Engine(Protocol):
     and has a ``learning_rate``. One with ``uncentred = True`` gets statistics as the model has
     them, not less their mean over the data. One with ``adapting(sweeps)`` is replaced by what that
     returns: it may adapt in its first sweeps, which are discarded, by what the draws' memory holds.
+    ``packages`` names those that its draws depend on, whose versions a checkpoint compares.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:

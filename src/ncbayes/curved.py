@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ncbayes.autodiff import double_precision, jax_module
+from ncbayes.autodiff import ONE_THREAD, double_precision, jax_module
 from ncbayes.base import BoolArray, Design, FloatArray
 from ncbayes.linalg.designs import Dense, with_intercept
 
@@ -39,20 +40,25 @@ class Curved:
     def log_odds(self, coef: FloatArray) -> FloatArray:
         """Log odds that each pooled point is data, for coef (coefficient,)."""
         with double_precision():
-            values = curved_log_odds(self.function, coef, self.points, self.anchor)
+            values = _compiled(slopes=False)(self.function, coef, self.points, self.anchor)
             return np.asarray(values, dtype=float) + self.offset
 
     def tangent(self, coef: FloatArray) -> tuple[Design, FloatArray, BoolArray]:
         """Design, offset and labels that are linear in coef, with these log odds and slopes."""
-        jax = jax_module("Energy")
-
-        def log_odds(params: Any) -> Any:
-            return curved_log_odds(self.function, params, self.points, self.anchor)
-
         with double_precision():
-            jacobian = np.asarray(jax.jacfwd(log_odds)(np.asarray(coef)), dtype=float)
+            slopes = _compiled(slopes=True)(self.function, coef, self.points, self.anchor)
+            jacobian = np.array(slopes, dtype=float)
         design = with_intercept(Dense(jacobian[:, :-1]))
         return design, self.log_odds(coef) - design.matvec(coef), self.is_data
+
+
+@cache
+def _compiled(slopes: bool) -> Callable[..., Any]:
+    """``curved_log_odds`` or its derivatives by coef, compiled once for each function."""
+    jax = jax_module("Energy")
+    made = jax.jacfwd(curved_log_odds, argnums=1) if slopes else curved_log_odds
+    compiled: Callable[..., Any] = jax.jit(made, static_argnums=0, compiler_options=ONE_THREAD)
+    return compiled
 
 
 def curved_log_odds(function: Callable[..., Any], coef: Any, points: Any, anchor: Any) -> Any:

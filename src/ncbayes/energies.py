@@ -115,12 +115,16 @@ class Energy:
     def statistics(self, x: FloatArray) -> FloatArray:
         jax = jax_module("Energy")
         with double_precision():
-            return np.asarray(jax.jacfwd(self.flat_log_density)(self.start, x), dtype=float)
+            slopes = jax.jit(jax.jacfwd(self.flat_log_density))
+            return np.asarray(slopes(self.start, x), dtype=float)
 
     def log_base(self, x: FloatArray) -> FloatArray:
+        jax = jax_module("Energy")
         with double_precision():
-            values = np.asarray(self.flat_log_density(self.start, x), dtype=float)
-        return values - self.statistics(x) @ self.start
+            value, change = jax.jvp(
+                lambda row: self.flat_log_density(row, x), (self.start,), (self.start,)
+            )
+            return np.asarray(value, dtype=float) - np.asarray(change, dtype=float)
 
     def curve(self, data: FloatArray, noise: NoiseSet) -> Curved:
         """The contrast of data with noise; noise points outside of the space are left out.

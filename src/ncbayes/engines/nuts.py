@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -41,6 +41,7 @@ class Nuts:
     max_depth: int = 10
     metric: Literal["auto", "dense", "diagonal"] = "auto"
     tune: int = field(default=0, repr=False)
+    packages: ClassVar[tuple[str, ...]] = ("blackjax", "jax", "jaxlib")
 
     def __post_init__(self) -> None:
         rate, depth = self.target_acceptance, self.max_depth
