@@ -124,7 +124,7 @@ class Energy:
             value, change = jax.jvp(
                 lambda row: self.flat_log_density(row, x), (self.start,), (self.start,)
             )
-            return np.asarray(value, dtype=float) - np.asarray(change, dtype=float)
+            return np.asarray(value - change, dtype=float)
 
     def curve(self, data: FloatArray, noise: NoiseSet) -> Curved:
         """The contrast of data with noise; noise points outside of the space are left out.
