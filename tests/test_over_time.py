@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ncbayes as ncb
-from ncbayes import densities, metrics, over_time, sites
+from ncbayes import densities, events, metrics, sites
 from ncbayes.baselines import TimewiseKDE
 from ncbayes.fields import stored_field
 from ncbayes.models import RadialBasis
@@ -88,7 +88,8 @@ def test_longitude_and_latitude_are_known_by_name_in_either_order():
     ],
 )
 def test_names_of_coordinates(columns, axes):
-    names, table, in_degrees = over_time._table(pd.DataFrame(DEGREES, columns=columns), None)
+    frame = pd.DataFrame(DEGREES, columns=columns)
+    names, table, in_degrees = events._table(frame, None, "here")
     assert in_degrees == (axes is not None)
     assert names == (axes or columns)
     order = [0, 1] if names == columns else [1, 0]
