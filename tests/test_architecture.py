@@ -32,6 +32,7 @@ ALLOWED = {
     "stamps": {"base", "periods", "spaces"},
     "readout": {
         "base",
+        "baselines",
         "fields",
         "inputs",
         "integration",
@@ -131,7 +132,7 @@ ALLOWED = {
         "progress",
         "spaces",
     },
-    "baselines": {"base", "spaces"},
+    "baselines": {"base", "events", "spaces"},
     "metrics": {"base", "spaces"},
     "datasets": {"base", "models", "spaces"},
     "graphs": {"base", "couplings", "posterior"},
