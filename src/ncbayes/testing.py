@@ -266,7 +266,7 @@ def check_engine(
     coef, scales and labels must have the law they began with. The mean of the offsets is kept away
     from zero, or a dropped offset would go unseen.
 
-    Without noise (``uses_noise = False``) the shift of the loss takes the place of the labels:
+    Without noise (``likelihood = "score"``) the shift of the loss takes the place of the labels:
     ``shift ~ N(gram theta, gram / learning_rate)`` has the generalized posterior for its posterior.
     """
     rng = np.random.default_rng(seed)
