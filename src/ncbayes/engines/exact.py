@@ -45,7 +45,9 @@ class Exact:
         return Draw(coef, scales)
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        coef, trials = _together(target, draw.coef, draw.scales, rng)
+        known = draw.coef.shape[1] > target.shape[1]
+        coef = draw.coef if known else _with_c(target, draw.coef)
+        coef, trials = _together(target, coef, draw.scales, rng)
         for g in range(len(coef)):
             coef, more = _alone(target, coef, draw.scales, g, rng)
             trials += more
