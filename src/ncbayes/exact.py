@@ -24,7 +24,7 @@ STEP = 0.1
 # Newton's method starts near the mode; half the squared decrement that no proposal notices.
 NEWTON_STEPS, CONVERGED = 20, 1e-3
 # Evaluations of log Z in a sweep, about.
-EVALUATIONS = 6
+EVALUATIONS = 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class Exact:
 
     theta given the scales by elliptical slice sampling (Murray, Adams and MacKay 2010) around
     prior and expansion of the likelihood: of all groups together, then of one after the other.
-    coef holds c = -log Z in its last column. For small models: a sweep evaluates log Z about six
+    coef holds c = -log Z in its last column. For small models: a sweep evaluates log Z about five
     times for each group.
     """
 

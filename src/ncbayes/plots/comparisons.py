@@ -54,7 +54,7 @@ def comparison(compared: Comparison, most: int = 12, standardized: bool = True) 
     kind += few if len(names) < len(all_names) else ""
     unit = f"difference from the mean of {compared.reference}, in its sds"
     axis.set_xlabel(f"{unit}\n{kind}" if standardized else kind)
-    figure.legend(loc="outside upper left", ncols=4, frameon=False, fontsize="small")
+    figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize="small")
     return figure
 
 
