@@ -18,10 +18,14 @@ ALLOWED = {
     "noise": {"base", "spaces"},
     "priors": {"base", "spaces"},
     "linalg": {"base"},
-    "score": {"base"},
-    "contrast": {"base", "linalg", "score"},
+    "score": {"base", "linalg"},
+    "exact": {"base", "contrast", "pilots"},
+    "simulated": {"base", "contrast", "pilots"},
+    "conditionals": {"base", "contrast", "linalg"},
+    "pilots": {"base", "conditioning", "contrast", "engines", "noise", "problem"},
+    "contrast": {"base", "linalg"},
     "engines": {"base", "contrast", "linalg"},
-    "problem": {"base", "contrast", "score"},
+    "problem": {"base", "contrast"},
     "checkpoints": {"base"},
     "progress": set(),
     "chains": {"base", "checkpoints", "contrast", "problem", "progress", "threads"},
@@ -53,6 +57,7 @@ ALLOWED = {
         "stamps",
     },
     "reports": {"diagnostics"},
+    "comparison": {"base", "couplings", "diagnostics", "posterior"},
     "assembly": {"base", "chains", "contrast", "couplings", "diagnostics", "fields", "problem"},
     "posterior": {
         "assembly",
@@ -84,11 +89,13 @@ ALLOWED = {
     "resources": {"base", "contrast", "linalg"},
     "conditioning": {"base", "contrast", "priors"},
     "fingerprints": {"base", "contrast", "problem"},
-    "scored": {
+    "noiseless": {
         "base",
         "checkpoints",
+        "conditionals",
         "conditioning",
         "contrast",
+        "exact",
         "fingerprints",
         "noise",
         "posterior",
@@ -97,11 +104,14 @@ ALLOWED = {
         "progress",
         "resources",
         "score",
+        "simulated",
         "threads",
     },
-    "testing": {"base", "contrast", "linalg", "noise", "priors", "score"},
+    "worlds": {"base", "conditionals", "contrast", "exact", "score", "simulated"},
+    "testing": {"base", "contrast", "linalg", "noise", "priors", "worlds"},
     "plots": {
         "base",
+        "comparison",
         "contrast",
         "couplings",
         "densities",
@@ -141,7 +151,17 @@ ALLOWED = {
     "asymptotics": {"base", "contrast", "posterior", "quadrature", "spaces"},
 }
 # The front door and the leaves above it see everything but each other.
-LEAVES = {"baselines", "datasets", "graphs", "metrics", "plots", "predictive", "testing"}
+LEAVES = {
+    "baselines",
+    "comparison",
+    "datasets",
+    "graphs",
+    "metrics",
+    "plots",
+    "predictive",
+    "testing",
+    "worlds",
+}
 ALLOWED["fit"] = set(ALLOWED) - LEAVES
 FILES = sorted(ROOT.rglob("*.py"))
 

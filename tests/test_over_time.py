@@ -424,7 +424,7 @@ REFUSED = {
         {"prior": RandomWalk(times=(1, 2))},
         "for each of the 3 group",
     ),
-    "engine": (POINTS, {"engine": "metropolis"}, "engine must be one of 'auto', 'gibbs'"),
+    "engine": (POINTS, {"engine": "metropolis"}, "engine must be one of 'auto', 'exact', "),
     "an engine without noise": (
         POINTS,
         {"engine": "hyvarinen"},
@@ -432,6 +432,7 @@ REFUSED = {
         "one such as .*Gibbs.*: densities over time are fitted by contrast "
         "with noise, which 'hyvarinen' does not use",
     ),
+    "a word without noise": (POINTS, {"engine": "exact"}, "noise, which 'exact' does not use"),
     "another without noise": (POINTS, {"engine": ncb.engines.Hyvarinen()}, "which Hyvarinen"),
     "draws": (POINTS, {"draws": 0}, "draws must be a whole number, 1 or more, got 0"),
     "seed": (POINTS, {"seed": -1}, "seed must be a whole number, 0 or more"),

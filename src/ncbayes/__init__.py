@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 from ncbayes import engines, models, noise, priors, spaces
 from ncbayes.base import InputError
+from ncbayes.comparison import compare
 from ncbayes.diagnostics import FitWarning
 from ncbayes.fit import fit
 from ncbayes.over_time import fit_density_over_time
@@ -20,6 +21,7 @@ __all__ = [
     "Posterior",
     "asymptotics",
     "baselines",
+    "compare",
     "datasets",
     "densities",
     "engines",

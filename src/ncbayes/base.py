@@ -105,7 +105,9 @@ class Model(Protocol):
     Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
     invariant; annealed noise needs it), ``score_statistics(x, j)`` (first and second derivatives by
     coordinate j of the statistics and, in a last column, of log_base: two arrays (n, p + 1); the
-    Hyvarinen engine needs it, for few rows at a time), ``clusters`` (for each statistic the number
+    Hyvarinen engine needs it, for few rows at a time), ``change_statistics(x, j)`` (of binary
+    models: statistics with coordinate j at its upper state less those at its lower one, (n, p);
+    the pseudolikelihood needs it), ``clusters`` (for each statistic the number
     of the run of statistics that it belongs to, such as those of an edge; grouped priors need it),
     and of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
     of edge statistic -> its columns, one an edge).

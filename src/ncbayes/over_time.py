@@ -33,6 +33,8 @@ ANYWHERE = 0.1
 FEWEST_FOR_NOISE = 10
 # Words for noise that are made here, and those that ``fit`` knows.
 WORDS = ("common", "per_time", "adaptive", "auto", "matched")
+# Engines that do without noise.
+NOISELESS = ("exact", "exchange", "hyvarinen", "pseudolikelihood")
 
 
 def fit_density_over_time(
@@ -124,7 +126,7 @@ def _is_word(noise: object, word: str) -> bool:
 
 def _check_engine(engine: Any) -> None:
     """Refuse engines that do without noise; others are checked by ``fit``."""
-    if _is_word(engine, "hyvarinen") or not uses_noise(engine):
+    if any(_is_word(engine, word) for word in NOISELESS) or not uses_noise(engine):
         raise InputError(
             'engine must be "auto", "gibbs" or one such as ncbayes.engines.Gibbs(): densities over '
             f"time are fitted by contrast with noise, which {shown(engine)} does not use"

@@ -22,7 +22,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
-from ncbayes.reports import NoiseReport, noise_report
+from ncbayes.reports import NoiseReport, likelihood_of, noise_report
 from ncbayes.resources import ScoreSize, Size, worthwhile_processes
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Posterior:
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
     chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
     graphical models ``graph`` (nodes, edges, and which statistics belong to an edge), and for
-    densities ``field`` (basis, space, times and map). Without
-    noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
+    densities ``field`` (basis, space, times and map). Engines
+    without noise leave no ``noise``, and of them only "exact" knows log_z.
     """
 
     data: xr.DataTree
@@ -93,8 +93,8 @@ class Posterior:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
         if "log_z" not in self.data["posterior"]:
             raise InputError(
-                "there is no log_z: the Hyvarinen score does not know the normalizing constant; "
-                'fit against noise with engine="gibbs"'
+                f"there is no log_z: {likelihood_of(self.data)} does not know the normalizing "
+                'constant; fit against noise with engine="gibbs"'
             )
         return self.data["posterior"].to_dataset()["log_z"]
 

@@ -62,6 +62,8 @@ class ScoreSize:
     rows: tuple[int, ...]
     statistics: int
     dimension: int
+    held: float = 0.0
+    """Bytes that its losses hold besides."""
 
     def needed_bytes(self, draws: int, chains: int) -> tuple[float, float]:
         """Bytes that each process, and all of them together, hold at their largest."""
@@ -70,7 +72,7 @@ class ScoreSize:
         # Gram matrix, its copy on the way to the process, precision and factor, by group.
         square = 8.0 * p**2 * 4 * groups
         kept = 8.0 * draws * groups * p
-        return points + square + kept, 3 * chains * kept
+        return points + square + kept + self.held, 3 * chains * kept
 
     @property
     def remedy(self) -> str:
@@ -121,8 +123,7 @@ def worthwhile_processes(
 def sweep_seconds(target: Target, more: float = 1.0) -> float:
     """A guess at the time of one sweep; ``more``: as if there were so many times the points."""
     if target.losses:
-        square = ((0, target.shape[1]),) * target.shape[0]
-        return gaussian.predicted_seconds("block_tridiagonal", square, 0.0)
+        return float(sum(each.sweep_seconds for each in target.losses))
     designs = [each.design for each in target.contrasts]
     shapes = tuple((round(more * design.shape[0]), design.shape[1]) for design in designs)
     flops = more * float(sum(design.matvec_flops for design in designs))
