@@ -107,7 +107,10 @@ class Model(Protocol):
     coordinate j of the statistics and, in a last column, of log_base: two arrays (n, p + 1); the
     Hyvarinen engine needs it, for few rows at a time), ``clusters`` (for each statistic the number
     of the run of statistics that it belongs to, such as those of an edge; grouped priors need it),
-    and of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
+    ``change_statistics(x, j)`` of binary models (statistics of the rows with coordinate j at its
+    upper state less those with it at its lower one, (n, p); pseudolikelihood needs it),
+    ``check_data(x)`` (an InputError where all rows together can't inform theta), and of
+    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
     of edge statistic -> its columns, one an edge).
     """
 

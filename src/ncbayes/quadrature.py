@@ -135,8 +135,8 @@ def _(space: Binary, model: Model, theta: FloatArray) -> tuple[FloatArray, Float
     d = space.dimension
     if d > MOST_ENUMERATED:
         raise _no_rule(model)
-    points = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
-    return points.astype(float), np.ones(2**d), 1.0
+    ones = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    return np.where(ones == 1, 1.0, space.lower), np.ones(2**d), 1.0
 
 
 @rule.register

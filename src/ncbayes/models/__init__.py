@@ -1,8 +1,18 @@
 """Exponential families, one file a family."""
 
 from ncbayes.models.ising import Ising
+from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
 from ncbayes.models.simple import Exponential, Gamma, Gaussian, VonMises
 from ncbayes.models.torus import TorusGraph
 
-__all__ = ["Exponential", "Gamma", "Gaussian", "Ising", "RadialBasis", "TorusGraph", "VonMises"]
+__all__ = [
+    "Exponential",
+    "Gamma",
+    "Gaussian",
+    "Ising",
+    "RadialBasis",
+    "TorusGraph",
+    "VonMises",
+    "grid_edges",
+]

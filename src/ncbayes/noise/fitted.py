@@ -168,7 +168,7 @@ def _(space: Box, data: object) -> list[Part]:
 
 @_margins.register
 def _(space: Binary, data: object) -> list[Part]:
-    return [Bernoulli.match(column) for column in _columns(data, space)]
+    return [Bernoulli.match(column, space.spins) for column in _columns(data, space)]
 
 
 def _columns(data: object, space: Space) -> list[FloatArray]:
