@@ -5,6 +5,7 @@ from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
 from ncbayes.models.simple import Exponential, Gamma, Gaussian, VonMises
 from ncbayes.models.torus import TorusGraph
+from ncbayes.models.truncated import TruncatedGaussian
 
 __all__ = [
     "Exponential",
@@ -13,6 +14,7 @@ __all__ = [
     "Ising",
     "RadialBasis",
     "TorusGraph",
+    "TruncatedGaussian",
     "VonMises",
     "grid_edges",
 ]
