@@ -1,5 +1,6 @@
 """Exponential families, one file a family."""
 
+from ncbayes.models.counts import ConwayMaxwell
 from ncbayes.models.ising import Ising
 from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
@@ -8,6 +9,7 @@ from ncbayes.models.torus import TorusGraph
 from ncbayes.models.truncated import TruncatedGaussian
 
 __all__ = [
+    "ConwayMaxwell",
     "Exponential",
     "Gamma",
     "Gaussian",

@@ -325,8 +325,8 @@ class Mixture:
 def matched(space: Space, data: FloatArray) -> Noise:
     """The plain noise of a space, its moments matched to the data (n, dimension).
 
-    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; any
-    other space of finite volume, such as a Box or a Region: Uniform.
+    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; counts:
+    NegativeBinomial; any other space of finite volume, such as a Box or a Region: Uniform.
     """
     if not math.isfinite(space.log_volume):
         raise InputError(
