@@ -1,6 +1,6 @@
 """Which votes of the 1984 House of Representatives hang together directly? (docs/ising.md)
 
-    python studies/votes.py --data house_votes_1984_complete.csv [--draws 2000] [--cores 2]
+    python studies/votes.py --data house_votes_1984_complete.csv [--draws 2000] [--tune 1000] [--cores 2]
 
 The file has a column "party" and sixteen columns of zeros and ones, one a vote, one row a member
 without missing votes (Congressional Quarterly Almanac 1985; UCI Machine Learning Repository). An
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +29,6 @@ REPLICATIONS = 200
 def votes(path: Path) -> pd.DataFrame:
     """The sixteen columns of votes."""
     return pd.read_csv(path).drop(columns="party")
-
-
-def fitted(data: pd.DataFrame, draws: int, cores: int | None, seed: int) -> ncb.Posterior:
-    """The fit that the page reports."""
-    model = ncb.models.Ising(list(data.columns))
-    return ncb.fit(model, data, prior=PRIOR, draws=draws, cores=cores, seed=seed)
 
 
 def extremes(x: np.ndarray) -> dict[str, float]:
@@ -54,15 +49,15 @@ def replicated(
     theta = posterior.theta.values.reshape(-1, posterior.theta.shape[-1])
     chosen = theta[np.arange(REPLICATIONS) * len(theta) // REPLICATIONS]
     made = pd.DataFrame([extremes(model.sample(each, len(data), rng)) for each in chosen])
-    low, high = made.quantile([0.05, 0.95]).to_numpy()
-    return pd.DataFrame({"observed": extremes(data), "low": low, "high": high})
+    low, high = made.quantile(0.05), made.quantile(0.95)
+    return pd.DataFrame({"observed": pd.Series(extremes(data)), "low": low, "high": high})
 
 
-def main(path: Path, draws: int, cores: int | None, seed: int) -> None:
-    """Fit and print."""
+def main(path: Path, seed: int, **options: Any) -> None:
+    """Fit and print; ``options`` are those of ``fit``."""
     data = votes(path)
-    posterior = fitted(data, draws, cores, seed)
     model = ncb.models.Ising(list(data.columns))
+    posterior = ncb.fit(model, data, prior=PRIOR, seed=seed, **options)
     print(f"{posterior}, {posterior.data.attrs['wall_seconds']:.0f} seconds")
     print("\n".join([*posterior.warning_lines(), *posterior.noise_report().lines]))
     edges = ncb.graphs.edges(posterior, **RULE)
@@ -77,7 +72,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--cores", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.draws, arguments.cores, arguments.seed)
+    arguments = vars(parser.parse_args())
+    main(arguments.pop("data"), **arguments)

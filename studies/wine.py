@@ -1,6 +1,6 @@
 """Which measurements of red wine depend on each other directly? (docs/truncated_gaussian.md)
 
-    python studies/wine.py --data winequality_red.csv [--draws 2000] [--cores 2]
+    python studies/wine.py --data winequality_red.csv [--draws 2000] [--tune 1000] [--cores 2]
 
 The file has eleven columns of non-negative measurements and "quality" (Cortez et al. 2009, UCI
 Machine Learning Repository). Columns are divided by their standard deviations. A truncated
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,11 +47,11 @@ def replicated(
     )
 
 
-def main(path: Path, draws: int, cores: int | None, seed: int, columns: int | None) -> None:
-    """Fit and print."""
+def main(path: Path, seed: int, columns: int | None = None, **options: Any) -> None:
+    """Fit and print; ``options`` are those of ``fit``."""
     data = measurements(path).iloc[:, :columns]
     model = ncb.models.TruncatedGaussian(list(data.columns))
-    posterior = ncb.fit(model, data, prior=PRIOR, draws=draws, cores=cores, seed=seed)
+    posterior = ncb.fit(model, data, prior=PRIOR, seed=seed, **options)
     print(f"{posterior}, {posterior.data.attrs['wall_seconds']:.0f} seconds")
     print("\n".join([*posterior.warning_lines(), *posterior.noise_report().lines]))
     edges = ncb.graphs.edges(posterior, **RULE)
@@ -65,8 +66,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--cores", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--columns", type=int, help="only so many of the first columns")
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.draws, arguments.cores, arguments.seed, arguments.columns)
+    arguments = vars(parser.parse_args())
+    main(arguments.pop("data"), **arguments)
