@@ -1,6 +1,6 @@
 """Which votes of the 1984 House of Representatives hang together directly? (docs/ising.md)
 
-    python studies/votes.py --data house_votes_1984_complete.csv [--draws 2000] [--tune 1000] [--cores 2]
+    python studies/votes.py --data house_votes_1984_complete.csv [--draws 2000] [--cores 2]
 
 The file has a column "party" and sixteen columns of zeros and ones, one a vote, one row a member
 without missing votes (Congressional Quarterly Almanac 1985; UCI Machine Learning Repository). An

@@ -1,6 +1,6 @@
 """Which measurements of red wine depend on each other directly? (docs/truncated_gaussian.md)
 
-    python studies/wine.py --data winequality_red.csv [--draws 2000] [--tune 1000] [--cores 2]
+    python studies/wine.py --data winequality_red.csv [--draws 2000] [--cores 2]
 
 The file has eleven columns of non-negative measurements and "quality" (Cortez et al. 2009, UCI
 Machine Learning Repository). Columns are divided by their standard deviations. A truncated
