@@ -109,7 +109,10 @@ class Model(Protocol):
     models: statistics with coordinate j at its upper state less those at its lower one, (n, p);
     the pseudolikelihood needs it), ``clusters`` (for each statistic the number
     of the run of statistics that it belongs to, such as those of an edge; grouped priors need it),
-    and of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
+    ``change_statistics(x, j)`` of binary models (statistics of the rows with coordinate j at its
+    upper state less those with it at its lower one, (n, p); pseudolikelihood needs it),
+    ``check_data(x)`` (an InputError where all rows together can't inform theta), and of
+    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
     of edge statistic -> its columns, one an edge).
     """
 

@@ -63,7 +63,10 @@ def _points(model: Model, theta: FloatArray | None, rng: np.random.Generator) ->
     if np.isfinite(space.log_volume):
         return space.uniform(50, rng)
     x = rng.standard_t(5, size=(50, space.dimension))
-    return x if space.contains(x).all() else np.abs(x) + 0.01
+    for each in (x, np.abs(x) + 0.01):
+        if space.contains(each).all():
+            return each
+    return np.asarray(np.floor(5 * np.abs(x)))
 
 
 def _check_rows(model: Model, x: FloatArray) -> None:

@@ -1,8 +1,22 @@
 """Exponential families, one file a family."""
 
+from ncbayes.models.counts import ConwayMaxwell
 from ncbayes.models.ising import Ising
+from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
 from ncbayes.models.simple import Exponential, Gamma, Gaussian, VonMises
 from ncbayes.models.torus import TorusGraph
+from ncbayes.models.truncated import TruncatedGaussian
 
-__all__ = ["Exponential", "Gamma", "Gaussian", "Ising", "RadialBasis", "TorusGraph", "VonMises"]
+__all__ = [
+    "ConwayMaxwell",
+    "Exponential",
+    "Gamma",
+    "Gaussian",
+    "Ising",
+    "RadialBasis",
+    "TorusGraph",
+    "TruncatedGaussian",
+    "VonMises",
+    "grid_edges",
+]

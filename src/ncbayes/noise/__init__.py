@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -26,10 +27,12 @@ __all__ = [
     "Auto",
     "Bernoulli",
     "Fixed",
+    "Frequencies",
     "Fresh",
     "Gamma",
     "KernelDensity",
     "Mixture",
+    "NegativeBinomial",
     "Normal",
     "Pooled",
     "Product",
