@@ -22,8 +22,11 @@ from ncbayes.noise.checks import (
     check_varies,
     row,
 )
+from ncbayes.noise.graphs import BernoulliGraphs
 from ncbayes.spaces import (
     Binary,
+    Graphs,
+    GraphSets,
     Orthant,
     Reals,
     Torus,
@@ -318,8 +321,8 @@ class Mixture:
 def matched(space: Space, data: FloatArray) -> Noise:
     """The plain noise of a space, its moments matched to the data (n, dimension).
 
-    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; any
-    other space of finite volume, such as a Box or a Region: Uniform.
+    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; graphs:
+    BernoulliGraphs; any other space of finite volume, such as a Box or a Region: Uniform.
     """
     if not math.isfinite(space.log_volume):
         raise InputError(
@@ -332,6 +335,8 @@ def matched(space: Space, data: FloatArray) -> Noise:
 matched.register(Torus, lambda _, data: VonMises.match(data))
 matched.register(Reals, lambda _, data: StudentT.match(data))
 matched.register(Orthant, lambda _, data: Gamma.match(data))
+matched.register(Graphs, lambda space, data: BernoulliGraphs.match(space, data))
+matched.register(GraphSets, lambda space, data: BernoulliGraphs.match(space, data))
 matched.register(Binary, lambda _, data: Bernoulli.match(data))
 
 
