@@ -34,6 +34,8 @@ class GraphModel(Protocol):
 
 def degenerate_line(model: GraphModel, theta: FloatArray, x: FloatArray) -> str:
     """What to say of a theta at which the model drew the graphs x; "" if nothing."""
+    if not len(x):
+        return ""
     density = x.mean(axis=1)
     shares = {"empty": np.mean(density <= NEARLY), "complete": np.mean(density >= 1 - NEARLY)}
     total = float(sum(shares.values()))

@@ -34,7 +34,7 @@ def form_of(terms: Sequence[Term], space: Graphs, theta: FloatArray) -> Form | N
         elif isinstance(term, Degrees):
             steps[SIDES.index(term.side)] += weight * np.diff(term.table(2 * nodes))
         elif isinstance(term, Partners):
-            table += weight * term.table(nodes)
+            table += weight * term.table(nodes) / term.times
             slope += weight
         elif isinstance(term, Mutual):
             mutual += weight

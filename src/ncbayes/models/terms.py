@@ -142,15 +142,19 @@ class Partners:
         return replace(self, directed=directed)
 
     def table(self, largest: int) -> FloatArray:
-        """f at 0, 1, ..., largest; a triangle has three edges, a transitive triple one."""
-        slope = 1 / 3 if self.curve == "linear" and not self.directed else 1.0
-        return slope * curve_table(self.curve, self.parameter, largest)
+        """f at 0, 1, ..., largest."""
+        return curve_table(self.curve, self.parameter, largest)
+
+    @property
+    def times(self) -> int:
+        """How often the sum counts what it is to count: a triangle on each of its edges."""
+        return 3 if self.curve == "linear" and not self.directed else 1
 
     def count(self, adjacency: FloatArray) -> FloatArray:
         shared = (adjacency @ adjacency).astype(np.intp)
         values = self.table(adjacency.shape[1])[shared]
         total = np.einsum("njk,njk->n", values, adjacency)
-        return np.asarray(total if self.directed else total / 2)
+        return np.asarray(total / self.times if self.directed else total / (2 * self.times))
 
     def change(self, adjacency: FloatArray, j: int, k: int) -> FloatArray:
         """f at the edge's own partners, and one step of f at each edge that gains a partner.
@@ -169,7 +173,7 @@ class Partners:
         for gaining, shared in ((after, from_j), (before, to_k)):
             others = np.maximum(shared - there, 0).astype(np.intp)
             total = total + (gaining * step[np.minimum(others, len(step) - 1)]).sum(axis=1)
-        return np.asarray(total)
+        return np.asarray(total / self.times)
 
 
 @dataclass(frozen=True)
