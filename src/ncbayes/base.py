@@ -106,14 +106,16 @@ class Model(Protocol):
     the model's conditionals, which leaves the model at theta invariant; annealed noise needs it),
     ``path(theta, alpha)`` (two parameters: where annealing begins, at which ``sample`` and
     ``log_partition`` are exact, and where the noise lies, alpha of the way to theta; without it
-    they are 0 and alpha theta), ``concerns(theta, x)`` (what is wrong with a fit of the points x,
-    theta its mean: one line each), ``change_statistics(x, j)`` (of binary points: statistics with
-    x_j = 1 less those with x_j = 0, (n, p)), ``score_statistics(x, j)`` (first and second
-    derivatives by coordinate j of the statistics and, in a last column, of log_base: two arrays (n,
-    p + 1); the Hyvarinen engine needs it, for few rows at a time), ``clusters`` (for each statistic
-    the number of the run of statistics that it belongs to, such as those of an edge; grouped priors
-    need it), and of graphical models ``nodes`` (names), ``edges`` (pairs of names) and
-    ``edge_columns`` (kind of edge statistic -> its columns, one an edge).
+    they are 0 and alpha theta), ``guess(x)`` (a quick estimate of theta, such as that of maximum
+    pseudolikelihood; the first noise that is made from the model is made there), ``concerns(theta,
+    x)`` (what is wrong with a fit of the points x, theta its mean: one line each),
+    ``change_statistics(x, j)`` (of binary points: statistics with x_j = 1 less those with x_j = 0,
+    (n, p)), ``score_statistics(x, j)`` (first and second derivatives by coordinate j of the
+    statistics and, in a last column, of log_base: two arrays (n, p + 1); the Hyvarinen engine needs
+    it, for few rows at a time), ``clusters`` (for each statistic the number of the run of
+    statistics that it belongs to, such as those of an edge; grouped priors need it), and of
+    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind of
+    edge statistic -> its columns, one an edge).
     """
 
     @property

@@ -253,9 +253,9 @@ def test_a_theta_that_does_not_fit_is_refused(call):
 def test_a_degenerate_theta_is_named_and_a_mild_one_is_not():
     model, rng = ERGM(15, ["edges", "triangles"]), np.random.default_rng(1)
     began = time.perf_counter()
-    with pytest.warns(DegenerateWarning, match=r"100 % of .* nearly complete, because of 'tri"):
+    with pytest.warns(DegenerateWarning, match=r"most graphs .* nearly complete, because of 'tri"):
         model.sample(np.array([-1.0, 1.0]), 20, rng)
-    with pytest.warns(DegenerateWarning, match=r"nearly empty, because of 'edges' \(theta -9\)"):
+    with pytest.warns(DegenerateWarning, match=r"nearly empty, because of 'edges'; look"):
         model.sample(np.array([-9.0, 0.1]), 20, rng)
     assert time.perf_counter() - began < 30
     with warnings.catch_warnings():
@@ -276,12 +276,9 @@ def test_concerns_about_data_and_fit_are_one_line_each():
     assert model.concerns(theta, complete)[0].startswith("all graphs are complete: theta rests")
     (line,) = model.concerns(theta, star)
     assert line.startswith("the count of 'triangles' is 0 in every graph, so the data do not bound")
-    (line,) = model.concerns(
-        np.array([0.0, 1.0]), model.space.uniform(20, np.random.default_rng(1))
-    )
-    assert (
-        "nearly complete, because of 'triangles' (theta 1); replace it by a geometrically" in line
-    )
+    usual = model.space.uniform(20, np.random.default_rng(1))
+    (line,) = model.concerns(np.array([0.0, 1.0]), usual)
+    assert "nearly complete, because of 'triangles'; replace it by a geometrically" in line
 
 
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")

@@ -14,6 +14,8 @@ from ncbayes.spaces import Graphs
 NEARLY = 0.01
 # ...and a model with so many such graphs is degenerate.
 MOST_EXTREME = 0.5
+# A term with this share of the largest weight counts as the cause.
+FOLLOWED = 0.25
 
 
 class DegenerateWarning(UserWarning):
@@ -38,26 +40,42 @@ def degenerate_line(model: GraphModel, theta: FloatArray, x: FloatArray) -> str:
         return ""
     density = x.mean(axis=1)
     shares = {"empty": np.mean(density <= NEARLY), "complete": np.mean(density >= 1 - NEARLY)}
-    total = float(sum(shares.values()))
-    if total < MOST_EXTREME:
+    if sum(shares.values()) < MOST_EXTREME:
         return ""
-    end = max(shares, key=lambda name: float(shares[name]))
-    extreme = np.full((1, model.space.dimension), float(end == "complete"))
-    usual = model.space.uniform(50, np.random.default_rng(0))
-    gain = theta * (model.statistics(extreme)[0] - model.statistics(usual).mean(axis=0))
-    t = int(np.argmax(gain))
-    name, value = model.terms[t].name, float(theta[t])
-    if isinstance(model.terms[t], Dyads):
-        remedy = "check the density of the graphs, or give it a prior nearer to 0"
-    else:
-        remedy = (
-            "replace it by a geometrically weighted term, models.terms.gwesp(0.5) or "
-            "gwdegree(0.5), or give it a prior nearer to 0"
-        )
+    term = _at_fault(model, theta)
     both = " or ".join(key for key, share in shares.items() if share > 0)
+    # No numbers, so that a loop over draws warns once.
     return (
-        f"degenerate: {100 * total:.0f} % of the graphs simulated at theta are nearly {both}, "
-        f"because of {shown(name)} (theta {value:.3g}); {remedy}"
+        f"degenerate: most graphs simulated at theta are nearly {both}, because of "
+        f"{shown(term.name)}; {_remedy(term)}"
+    )
+
+
+def _at_fault(model: GraphModel, theta: FloatArray) -> Term:
+    """The term that makes most of the difference between the empty and the complete graph.
+
+    One that ties dyads together, unless those of single dyads weigh far more: they follow it.
+    """
+    ends = np.array([np.zeros(model.space.dimension), np.ones(model.space.dimension)])
+    weight = np.abs(theta * np.diff(model.statistics(ends), axis=0)[0])
+    tied = np.array([not isinstance(term, Dyads) for term in model.terms])
+    most = int(np.argmax(np.where(tied, weight, -1.0)))
+    if weight[most] < FOLLOWED * weight.max():
+        most = int(np.argmax(weight))
+    return model.terms[most]
+
+
+def _remedy(term: Term) -> str:
+    if isinstance(term, Dyads):
+        return "look at the density of the graphs, or give it a prior nearer to 0"
+    if getattr(term, "curve", "") == "geometric":
+        return (
+            "lower its decay, let nodes differ (models.terms.sociality), or give it a prior nearer "
+            "to 0"
+        )
+    return (
+        "replace it by a geometrically weighted term, models.terms.gwesp(0.5) or gwdegree(0.5), or "
+        "give it a prior nearer to 0"
     )
 
 

@@ -28,6 +28,8 @@ MOST_ENTRIES = 2_000_000
 # Graphs and sweeps that tell the density of the model, and the seed of their random numbers:
 # where a path of noise begins must not depend on whose turn it is.
 PILOT_GRAPHS, PILOT_SWEEPS, PILOT_SEED = 60, 30, 1
+# Graphs that are enough for a quick estimate.
+MOST_GUESSED = 200
 # Newton's steps toward the Bernoulli graphs of a given density; five are usual.
 NEWTON_STEPS = 50
 
@@ -167,6 +169,13 @@ class ERGM:
         if key not in self._anchors:
             self._anchors[key] = self._matched(theta)
         return self._anchors[key]
+
+    def guess(self, x: FloatArray) -> FloatArray:
+        """The maximum pseudolikelihood estimate: dyads regressed on their change statistics."""
+        some = x[:: -(-len(x) // MOST_GUESSED)]
+        dyads = range(self.space.dimension)
+        changes = np.concatenate([self.change_statistics(some, j) for j in dyads])
+        return logistic_regression(changes, some.T.ravel())
 
     def concerns(self, theta: FloatArray, x: FloatArray) -> list[str]:
         """What is wrong with a fit of the data x whose posterior mean is theta, one line each."""

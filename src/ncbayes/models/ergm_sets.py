@@ -145,6 +145,13 @@ class VaryingERGM:
         end = start + alpha * (theta - start)
         return self._balanced(start), self._balanced(end)
 
+    def guess(self, x: FloatArray) -> FloatArray:
+        """The maximum pseudolikelihood estimates of the sets, averaged; without gammas."""
+        parts = [(k, dyads) for k, (_, dyads) in enumerate(self.space.split(x)) if len(dyads)]
+        estimates = [self.models[k].guess(dyads) for k, dyads in parts]
+        theta = np.average(estimates, axis=0, weights=[dyads.size for _, dyads in parts])
+        return np.append(theta, np.zeros(len(self.models) - 1))
+
     def concerns(self, theta: FloatArray, x: FloatArray) -> list[str]:
         """What is wrong with a fit of the data x whose posterior mean is theta, one line each."""
         theta, _ = self._parts(theta)

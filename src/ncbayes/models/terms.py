@@ -37,20 +37,24 @@ class Term(Protocol):
 class Dyads:
     """``sum of w_jk over edges jk``.
 
-    w_jk is 1 (kind "one"), 1 if the nodes' values are equal and else 0 ("equal"), or the distance
-    of the values ("distance"). ``values`` are in the order of the nodes, or of ``keys``, names.
+    w_jk is 1 (kind "one"), 1 if the nodes' values are equal and else 0 ("equal"), the distance of
+    the values ("distance"), or their sum ("sum"). ``values`` are in the order of the nodes, or of
+    ``keys``, names; a ``default`` is that of nodes without one.
     """
 
     name: str
     kind: str = "one"
     values: tuple[Any, ...] = ()
     keys: tuple[str, ...] = ()
+    default: float | None = None
     directed: bool = False
 
     def at(self, nodes: tuple[str, ...], directed: bool) -> Dyads:
         if self.kind == "one":
             return replace(self, directed=directed)
         known = dict(zip(self.keys or nodes, self.values, strict=False))
+        if self.default is not None:
+            known = dict.fromkeys(nodes, self.default) | known
         missing = [node for node in nodes if node not in known]
         if missing or (not self.keys and len(self.values) != len(nodes)):
             what = f"lacks {shown(missing)}" if self.keys else f"has {len(self.values)} values"
@@ -60,7 +64,7 @@ class Dyads:
                 "from their names"
             )
         values = tuple(known[node] for node in nodes)
-        return replace(self, values=values, keys=(), directed=directed)
+        return replace(self, values=values, keys=(), default=None, directed=directed)
 
     def weights(self, nodes: int) -> FloatArray:
         """The matrix w."""
@@ -70,7 +74,8 @@ class Dyads:
             codes = np.unique([str(value) for value in self.values], return_inverse=True)[1]
             return np.asarray(codes[:, None] == codes, dtype=np.float64)
         places = np.array(self.values, dtype=np.float64)
-        return np.asarray(np.abs(places[:, None] - places))
+        together = places[:, None] + places
+        return np.asarray(np.abs(places[:, None] - places) if self.kind == "distance" else together)
 
     def count(self, adjacency: FloatArray) -> FloatArray:
         total = np.tensordot(adjacency, self.weights(adjacency.shape[1]), axes=2)
@@ -273,6 +278,17 @@ def difference(attribute: Any, name: str = "") -> Dyads:
             f"{shown(made.values[fine.index(False)])}; for classes use homophily"
         )
     return made
+
+
+def sociality(nodes: Sequence[str]) -> list[Dyads]:
+    """A term for each of these nodes, its degree: some nodes have more edges than others.
+
+    Where there are edges, leave out one node: all degrees add up to twice their number. In a list
+    of terms: ``["edges", *sociality(names[1:])]``.
+    """
+    if isinstance(nodes, str) or not all(isinstance(node, str) for node in nodes):
+        raise InputError(f"sociality(nodes) needs a list of names of nodes, got {shown(nodes)}")
+    return [Dyads(f"degree of {node}", "sum", (1.0,), (node,), default=0.0) for node in nodes]
 
 
 def reciprocity() -> Mutual:
