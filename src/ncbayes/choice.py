@@ -161,7 +161,7 @@ class _Trials:
     def tempered(self, alpha: float, first: bool) -> tuple[Noise, ...] | None:
         """The model tempered at its guess (``first``) or at the best estimate so far.
 
-        None where the guard refuses them all. Groups for which it does keep the noise matched to them.
+        None where the guard refuses them all; groups for which it does keep their matched noise.
         """
         problem, best = self._problem, self.best()
         settings = Adaptive(alpha=alpha, base=_base(problem))

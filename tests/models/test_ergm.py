@@ -308,3 +308,37 @@ def test_a_fit_warns_of_what_the_data_cannot_tell():
     with pytest.warns(ncb.FitWarning, match="count of 'triangles' is 0 in every graph"):
         posterior = ncb.fit(model, data, noise="matched", **settings)
     assert sum("'triangles' is 0" in line for line in posterior.warning_lines()) == 1
+
+
+@pytest.mark.parametrize("model", [SMALL, WAYS, OWN], ids=repr)
+def test_the_guess_is_the_maximum_of_the_pseudolikelihood(model, seed):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((150, model.space.dimension)) < 0.4).astype(float)
+    theta = model.guess(x)
+    slopes, curvature = np.zeros((2, len(theta)))
+    for j in range(x.shape[1]):
+        change = model.change_statistics(x, j)
+        chance = expit(change @ theta)
+        slopes += (x[:, j] - chance) @ change
+        curvature += (chance * (1 - chance)) @ change**2
+    # Distances from the maximum, in standard errors; a ridge keeps them from being 0.
+    assert np.all(np.abs(slopes) / np.sqrt(curvature) < 0.05)
+
+
+HUBS = [f"x{k}" for k in range(2, 11)]
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_where_matched_noise_is_far_from_the_data_the_guess_leads_there(seed):
+    model = ERGM(10, ["edges", "triangles", *terms.sociality(HUBS)])
+    truth = np.array([0.5, 0.1, *np.linspace(-2.5, 1.0, 9)])
+    x = model.sample(truth, 80, np.random.default_rng(seed))
+    settings = {"seed": seed, "draws": 200, "tune": 100, "chains": 2, "progress": False}
+    kept = {}
+    for noise in ("matched", "auto"):
+        posterior = ncb.fit(model, x, noise=noise, noise_ratio=2.0, **settings)
+        kept[noise] = float(posterior.data["noise"]["information_kept"].max())
+    assert kept["auto"] > 0.3
+    assert kept["matched"] < kept["auto"] / 2
+    theta = posterior.theta.values.reshape(400, -1)
+    assert np.abs((theta.mean(axis=0) - truth) / theta.std(axis=0)).max() < 5

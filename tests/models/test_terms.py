@@ -152,3 +152,15 @@ def test_attributes_are_by_order_or_by_name():
 def test_terms_that_cannot_be_are_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_sociality_counts_the_edges_of_a_node(seed):
+    for directed in (False, True):
+        model = ERGM(list("abcd"), terms.sociality(["b", "d"]), directed)
+        x = random_graphs(model.space, 20, np.random.default_rng(seed))
+        matrices = model.space.adjacency(x)
+        degrees = matrices.sum(axis=2) + directed * matrices.sum(axis=1)
+        assert np.array_equal(model.statistics(x), degrees[:, [1, 3]])
+    assert list(model.groups) == ["degree of b", "degree of d"]
+    with pytest.raises(InputError, match=r"sociality\(nodes\) needs a list of names of nodes"):
+        terms.sociality("abc")
