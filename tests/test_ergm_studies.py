@@ -1,6 +1,5 @@
 """Studies of random graphs, in small; docs/random_graphs.md has the numbers."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import ergm_recovery
 import mice
 
-SHARED = Path(os.environ.get("NCBAYES_DATA", "/work/shared/data"))
+SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.mark.slow
@@ -45,7 +44,7 @@ def test_connectomes_are_read_by_name(tmp_path):
     assert mice.described(1 - np.eye(4)[None])["triangles"] == 4
 
 
-@pytest.mark.skipif(not (SHARED / mice.EDGES).exists(), reason="the mice are not on this machine")
+@pytest.mark.skipif(not (SHARED / mice.EDGES).exists(), reason="the files are not beside the checkout")
 def test_the_mice_are_those_of_the_page():
     names, classes, matrices = mice.connectomes(SHARED, 1000)
     assert matrices.shape == (32, 20, 20)
