@@ -44,7 +44,9 @@ def test_connectomes_are_read_by_name(tmp_path):
     assert mice.described(1 - np.eye(4)[None])["triangles"] == 4
 
 
-@pytest.mark.skipif(not (SHARED / mice.EDGES).exists(), reason="the files are not beside the checkout")
+@pytest.mark.skipif(
+    not (SHARED / mice.EDGES).exists(), reason="the files are not beside the checkout"
+)
 def test_the_mice_are_those_of_the_page():
     names, classes, matrices = mice.connectomes(SHARED, 1000)
     assert matrices.shape == (32, 20, 20)

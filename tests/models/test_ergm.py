@@ -342,3 +342,43 @@ def test_where_matched_noise_is_far_from_the_data_the_guess_leads_there(seed):
     assert kept["matched"] < kept["auto"] / 2
     theta = posterior.theta.values.reshape(400, -1)
     assert np.abs((theta.mean(axis=0) - truth) / theta.std(axis=0)).max() < 5
+
+
+def exact_fit(model, x):
+    """Maximum and standard errors of the exact likelihood, by enumeration and Newton."""
+    _, statistics = everything(model)
+    observed, theta = model.statistics(x).mean(axis=0), np.zeros(len(model.terms))
+    for _ in range(30):
+        weight = np.exp(statistics @ theta - logsumexp(statistics @ theta))
+        mean = weight @ statistics
+        covariance = (statistics.T * weight) @ statistics - np.outer(mean, mean)
+        theta = theta + np.linalg.solve(covariance, observed - mean)
+    return theta, np.sqrt(np.diag(np.linalg.inv(covariance)) / len(x))
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_with_ample_noise_the_posterior_is_that_of_the_exact_likelihood(seed):
+    ratio, rng = 10.0, np.random.default_rng(seed)
+    x = exact_draws(SMALL, THETA, 250, rng)
+    posterior = ncb.fit(
+        SMALL,
+        x,
+        noise=ncb.noise.Adaptive(alpha=0.9),
+        noise_ratio=ratio,
+        seed=seed,
+        draws=500,
+        tune=200,
+        chains=2,
+        progress=False,
+    )
+    theta = posterior.theta.values.reshape(1000, 3)
+    best, error = exact_fit(SMALL, x)
+    # The noise draw adds 1 / ratio to the variance, and 1000 draws some Monte Carlo error.
+    apart = (theta.mean(axis=0) - best) / error
+    assert np.abs(apart).max() < 4.9 * math.sqrt(1 / ratio + 1 / 300)
+    widening = theta.std(axis=0) / error
+    assert np.all(np.abs(widening - math.sqrt(1 + 1 / ratio)) < 0.15)
+    # The broken twins: the maximum for other graphs, and errors of half the data.
+    other = (theta.mean(axis=0) - exact_fit(SMALL, SMALL.space.uniform(250, rng))[0]) / error
+    assert np.abs(other).max() > 4.9 * math.sqrt(1 / ratio + 1 / 300)
+    assert np.all(np.abs(widening / math.sqrt(2) - math.sqrt(1 + 1 / ratio)) > 0.15)
