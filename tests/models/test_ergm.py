@@ -209,6 +209,8 @@ def test_models_compare_print_pickle_and_name_their_blocks():
         "degree(1)": ("degree(1)",),
         "degree(2)": ("degree(2)",),
     }
+    alike = ERGM(["a.b", "a_b", "c"], terms.sociality(["a.b", "a_b"]))
+    assert alike.groups == {"term1": ("degree of a.b",), "term2": ("degree of a_b",)}
 
 
 @pytest.mark.parametrize(
@@ -304,10 +306,16 @@ def test_a_fit_warns_of_what_the_data_cannot_tell():
     data = np.array([star] * 20)
     data[np.arange(20), np.arange(20) % 7] = 0
     data[:5, :2] = 0
+    both = {
+        "fine": model.sample(np.array([-1.0, 0.1]), 20, np.random.default_rng(1)),
+        "stars": data,
+    }
     settings = {"seed": 1, "draws": 400, "tune": 100, "chains": 2, "progress": False}
-    with pytest.warns(ncb.FitWarning, match="count of 'triangles' is 0 in every graph"):
-        posterior = ncb.fit(model, data, noise="matched", **settings)
+    prior = {"triangles": ncb.priors.Normal(1.0)}
+    with pytest.warns(ncb.FitWarning, match="in group stars: the count of 'triangles' is 0 in ev"):
+        posterior = ncb.fit(model, both, noise="matched", prior=prior, **settings)
     assert sum("'triangles' is 0" in line for line in posterior.warning_lines()) == 1
+    assert posterior.theta.sel(statistic="triangles", group="stars").std() < 1.3  # its prior's
 
 
 @pytest.mark.parametrize("model", [SMALL, WAYS, OWN], ids=repr)

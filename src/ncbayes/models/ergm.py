@@ -299,14 +299,16 @@ def _term(each: Any, names: tuple[str, ...], directed: bool, owner: str) -> Term
 
 def blocks(terms: Sequence[Term]) -> dict[str, Sequence[str]]:
     """A block for each term: its name up to a parenthesis, where that says which it is."""
-    short = [term.name.split("(")[0] for term in terms]
     # A block's name is part of a file's paths.
     full = [term.name.replace(".", "_").replace("/", "_") for term in terms]
-    unique = Counter(short)
-    return {
-        (one if unique[one] == 1 and one else other): (term.name,)
-        for one, other, term in zip(short, full, terms, strict=True)
-    }
+    short = [name.split("(")[0] for name in full]
+    chosen = [
+        one if one and short.count(one) == 1 else other
+        for one, other in zip(short, full, strict=True)
+    ]
+    if len(set(chosen)) < len(chosen):
+        chosen = [f"term{t + 1}" for t in range(len(terms))]
+    return {block: (term.name,) for block, term in zip(chosen, terms, strict=True)}
 
 
 def counted(term: Term, adjacency: FloatArray) -> FloatArray:
