@@ -263,7 +263,7 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
             f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "
             f"posterior.extend(draws={_enough(draws, worst, chains)})"
         )
-    return lines + _separation(tree)
+    return lines + _separation(tree) + str(tree.attrs.get("concerns", "")).splitlines()
 
 
 def _enough(draws: int, effective: float, chains: int) -> int:

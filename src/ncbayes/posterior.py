@@ -6,7 +6,7 @@ import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,6 +224,19 @@ def _path(path: object) -> Path:
     return Path(path)
 
 
+def _concerns(problem: Problem, chains: Sequence[Chain], kept: int) -> list[str]:
+    """What the model itself has to say about the fit, at the posterior mean of each group."""
+    concerns = getattr(problem.model, "concerns", None)
+    if concerns is None:
+        return []
+    coef = np.mean([chain.draws["coef"][:kept] for chain in chains], axis=(0, 1))
+    theta, lines = problem.parameters(coef)["theta"], []
+    for label, row, points in zip(problem.labels, theta, problem.data, strict=True):
+        where = f"in group {label}: " if len(problem.labels) > 1 else ""
+        lines += [where + line for line in concerns(row, points)]
+    return lines
+
+
 def finish(run: Run, calls: int = 1) -> Posterior:
     """Run to the end of the plan, assemble the result, and warn of what needs attention.
 
@@ -241,6 +254,8 @@ def finish(run: Run, calls: int = 1) -> Posterior:
         **run.settings,
         "draws": asked,
     }
+    concerns = _concerns(run.problem, chains, kept)
+    facts |= {"concerns": "\n".join(concerns)} if concerns else {}
     posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
     for line in posterior.warning_lines():
         warnings.warn(line, diagnostics.FitWarning, stacklevel=calls + 2)

@@ -58,16 +58,6 @@ def test_statistics_are_the_formulas(model):
     assert isinstance(model, Model)
 
 
-@MODEL
-def test_change_statistics_are_differences_of_statistics(model):
-    x = states(model)
-    for j in range(len(model.nodes)):
-        low, high = x.copy(), x.copy()
-        low[:, j], high[:, j] = 0, 1
-        wanted = model.statistics(high) - model.statistics(low)
-        assert model.change_statistics(x, j).tolist() == wanted.tolist()
-
-
 def test_statistics_are_named_in_column_order():
     assert Ising(3).groups == {"field": ("x1", "x2", "x3"), "edge": ("x1*x2", "x1*x3", "x2*x3")}
     assert Ising(3, fields=False).groups == {"edge": ("x1*x2", "x1*x3", "x2*x3")}

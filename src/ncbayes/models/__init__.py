@@ -1,6 +1,10 @@
 """Exponential families, one file a family."""
 
+from ncbayes.models import terms
 from ncbayes.models.counts import ConwayMaxwell
+from ncbayes.models.degeneracy import DegenerateWarning
+from ncbayes.models.ergm import ERGM
+from ncbayes.models.ergm_sets import VaryingERGM
 from ncbayes.models.ising import Ising
 from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
@@ -9,7 +13,9 @@ from ncbayes.models.torus import TorusGraph
 from ncbayes.models.truncated import TruncatedGaussian
 
 __all__ = [
+    "ERGM",
     "ConwayMaxwell",
+    "DegenerateWarning",
     "Exponential",
     "Gamma",
     "Gaussian",
@@ -17,6 +23,8 @@ __all__ = [
     "RadialBasis",
     "TorusGraph",
     "TruncatedGaussian",
+    "VaryingERGM",
     "VonMises",
     "grid_edges",
+    "terms",
 ]

@@ -171,21 +171,6 @@ class Ising:
     def log_base(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
 
-    def change_statistics(self, x: FloatArray, j: int) -> FloatArray:
-        """Statistics of every row with node j at 1 less those with node j at 0, (n, p).
-
-        They are 1 for its field, and for each of its edges the state of the other end.
-        """
-        one, other = self.pairs
-        change = np.zeros((len(x), len(self.nodes) * bool(self.fields) + len(self.edges)))
-        if self.fields:
-            change[:, j] = 1.0
-        first = change.shape[1] - len(self.edges)
-        for ends, others in ((one, other), (other, one)):
-            own = np.flatnonzero(ends == j)
-            change[:, first + own] = x[:, others[own]]
-        return change
-
     def sweep(self, theta: FloatArray, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Every row of x moved by one Gibbs sweep, which leaves ``p(. | theta)`` invariant.
 

@@ -15,6 +15,7 @@ from ncbayes.noise.distributions import (
     matched,
 )
 from ncbayes.noise.fitted import Tabulated, gaussian_mixture, margins
+from ncbayes.noise.graphs import BernoulliGraphs
 from ncbayes.noise.kernels import KernelDensity
 from ncbayes.noise.restricted import Restricted
 from ncbayes.noise.schedules import Fixed, Fresh, Pooled
@@ -26,6 +27,7 @@ __all__ = [
     "Annealed",
     "Auto",
     "Bernoulli",
+    "BernoulliGraphs",
     "Fixed",
     "Frequencies",
     "Fresh",
