@@ -122,6 +122,9 @@ class Model(Protocol):
       as those of an edge; grouped priors need it
     - of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
       of edge statistic -> its columns, one an edge)
+
+    A model whose log density is not linear in its parameters has ``curve(data, noise)`` (see
+    ``Energy``), and only the NUTS engine fits it.
     """
 
     @property
@@ -299,11 +302,16 @@ class Pooling(Prior, Protocol):
 
 @dataclass(frozen=True)
 class Draw:
-    """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""
+    """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep.
+
+    ``memory`` is what an engine has to know in its next sweep besides, such as a step size: a
+    checkpoint holds it, the posterior does not.
+    """
 
     coef: FloatArray
     scales: State
     stats: Mapping[str, float] = field(default_factory=dict)
+    memory: State = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -25,6 +25,7 @@ from ncbayes.base import (
     NoiseSet,
     Prior,
 )
+from ncbayes.curved import Curved
 from ncbayes.linalg.designs import Dense, with_intercept
 
 
@@ -53,6 +54,7 @@ class Target:
     ``losses``: for engines that do without noise, instead of contrasts: one Loss a group, of the
     kind that the engine names; coef is then theta. ``normalizer``: whether the last column of the
     contrasts is the free normalizer.
+    ``curves``: instead of contrasts where log odds are not linear in coef.
     """
 
     contrasts: tuple[Contrast, ...]
@@ -60,12 +62,15 @@ class Target:
     lasting: bool = True
     losses: tuple[Any, ...] = ()
     normalizer: bool = True
+    curves: tuple[Curved, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of coef, (group, coefficient)."""
         if self.losses:
             return len(self.losses), self.losses[0].size
+        if self.curves:
+            return len(self.curves), len(self.curves[0].start)
         return len(self.contrasts), self.contrasts[0].design.shape[1]
 
 
@@ -96,6 +101,9 @@ class Engine(Protocol):
     that kind, "score", "exact", "simulated" or "conditionals", instead of contrasts. Where it
     knows log Z, coef has one column more than the target, c = -log Z. One with
     ``uncentred = True`` gets statistics as the model has them, not less their mean over the data.
+    One with ``adapting(sweeps)`` is replaced by what that returns: it may adapt in its first
+    sweeps, which are discarded, by what the draws' memory holds. ``packages`` names those that its
+    draws depend on, whose versions a checkpoint compares.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -218,9 +226,12 @@ def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
     """The same target with other labels, for checks that simulate them."""
     contrasts = tuple(
         Contrast(old.design, old.offset, label)
-        for old, label in zip(target.contrasts, labels, strict=True)
+        for old, label in zip(target.contrasts, labels, strict=False)
     )
-    return replace(target, contrasts=contrasts)
+    curves = tuple(
+        replace(old, is_data=label) for old, label in zip(target.curves, labels, strict=False)
+    )
+    return replace(target, contrasts=contrasts, curves=curves)
 
 
 __all__ = [

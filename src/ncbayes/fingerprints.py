@@ -41,7 +41,10 @@ def identity(
         "noise points": noise_digest(noise),
         "prior of theta": _prior(problem, target),
         "settings of the engine": described(problem.engine),
-        "versions": {name: version(name) for name in ("ncbayes", "numpy", "polyagamma")},
+        "versions": {
+            name: version(name)
+            for name in ("ncbayes", "numpy", "polyagamma", *getattr(problem.engine, "packages", ()))
+        },
     }
 
 

@@ -110,9 +110,12 @@ def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
             f"The noise is {grade}: {number}; a larger alpha, more data or a prior that shrinks "
             "more may help, and so does a larger noise_ratio."
         )
+    other = 'noise="auto" or noise=ncbayes.noise.Adaptive()'
+    if "theta" not in tree["posterior"]:
+        other = "noise closer to the data, such as ncbayes.noise.gaussian_mixture(data),"
     return (
-        f'The noise is {grade}: {number}; noise="auto" or noise=ncbayes.noise.Adaptive() may do '
-        "better, and should be tried before more noise."
+        f"The noise is {grade}: {number}; {other} may do better, and should be tried before more "
+        "noise."
     )
 
 

@@ -4,6 +4,7 @@ from ncbayes.engines.exact import Exact
 from ncbayes.engines.exchange import Exchange
 from ncbayes.engines.gibbs import Gibbs
 from ncbayes.engines.hyvarinen import Hyvarinen
+from ncbayes.engines.nuts import Nuts
 from ncbayes.engines.pseudolikelihood import Pseudolikelihood
 
-__all__ = ["Exact", "Exchange", "Gibbs", "Hyvarinen", "Pseudolikelihood"]
+__all__ = ["Exact", "Exchange", "Gibbs", "Hyvarinen", "Nuts", "Pseudolikelihood"]

@@ -5,6 +5,7 @@ from ncbayes.models.counts import ConwayMaxwell
 from ncbayes.models.degeneracy import DegenerateWarning
 from ncbayes.models.ergm import ERGM
 from ncbayes.models.ergm_sets import VaryingERGM
+from ncbayes.models.features import Features
 from ncbayes.models.ising import Ising
 from ncbayes.models.nodes import grid_edges
 from ncbayes.models.radial import RadialBasis
@@ -17,6 +18,7 @@ __all__ = [
     "ConwayMaxwell",
     "DegenerateWarning",
     "Exponential",
+    "Features",
     "Gamma",
     "Gaussian",
     "Ising",
