@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +46,11 @@ def pilot(model: Model, data: FloatArray, rng: np.random.Generator) -> Pilot:
     within = weak_normal((alone,), 0, size).gaussian({}, (1, size))[0].within[0]
     penalty = np.diag(within) if within.ndim == 1 else np.array(within)
     rows = min(len(data), MOST_ENTRIES // (data.shape[1] * size))
-    if hasattr(model, "change_statistics") and rows >= min(len(data), FEWEST_ROWS):
-        theta = _mode(conditionals_loss(model, data[:rows], rng).contrast, penalty)
-    else:
-        theta = _against_noise(model, data, penalty, rng)
-    return Pilot(theta, total, penalty)
+    if rows >= min(len(data), FEWEST_ROWS):
+        with suppress(InputError):  # a model that is not binary
+            each = conditionals_loss(model, data[:rows], rng).contrast
+            return Pilot(_mode(each, penalty), total, penalty)
+    return Pilot(_against_noise(model, data, penalty, rng), total, penalty)
 
 
 def _against_noise(
