@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 from ncbayes import energies, engines, models, noise, priors, spaces
 from ncbayes.base import InputError
+from ncbayes.comparison import compare
 from ncbayes.diagnostics import FitWarning
 from ncbayes.energies import Energy
 from ncbayes.fit import fit
@@ -22,6 +23,7 @@ __all__ = [
     "Posterior",
     "asymptotics",
     "baselines",
+    "compare",
     "datasets",
     "densities",
     "energies",

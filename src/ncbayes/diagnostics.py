@@ -263,7 +263,8 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
             f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "
             f"posterior.extend(draws={_enough(draws, worst, chains)})"
         )
-    return lines + _divergences(tree) + _separation(tree)
+    concerns = str(tree.attrs.get("concerns", "")).splitlines()
+    return lines + _divergences(tree) + _separation(tree) + concerns
 
 
 def _divergences(tree: xr.DataTree) -> list[str]:

@@ -34,13 +34,13 @@ from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noiseless import noiseless_run
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes, is_affordable
-from ncbayes.scored import scored_run
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -89,9 +89,11 @@ def fit(
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
         what ``noise="auto"`` chooses, and 1 with any other noise.
     engine
-        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``. "nuts" or
-        ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. "hyvarinen" or
-        ``engines.Hyvarinen(learning_rate=0.2)``: generalized Bayes without noise.
+        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
+        ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. Without noise: "exact" for
+        small models that know log Z, "exchange" for those with a sampler, "pseudolikelihood" for
+        binary ones with ``change_statistics``, "hyvarinen" or
+        ``engines.Hyvarinen(learning_rate=0.2)`` for generalized Bayes with derivatives.
     draws, tune, chains
         Kept and discarded sweeps a chain, and the number of chains.
     cores
@@ -138,7 +140,7 @@ def fitted(
         inputs.check_no_noise(noise, noise_ratio, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
-        run = scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
+        run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
         return finish(run, calls=2)
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))

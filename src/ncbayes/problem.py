@@ -19,8 +19,7 @@ from ncbayes.base import (
     Segment,
     in_group,
 )
-from ncbayes.contrast import Contrast, Engine, Target, contrast, model_name
-from ncbayes.score import ScoreLoss
+from ncbayes.contrast import Contrast, Engine, Loss, Target, contrast, model_name, statistic_names
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Problem:
     prior: Prior
     engine: Engine
     center: FloatArray | None = None
-    losses: tuple[ScoreLoss, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -111,8 +110,8 @@ class Problem:
         return Target(contrasts, self.prior, lasting=noise.index >= 0)
 
     def parameters(self, coef: FloatArray) -> dict[str, FloatArray]:
-        """What the posterior is of: theta (..., statistic), and log_z (...) if there is noise."""
-        if self.losses:
+        """What the posterior is of: theta (..., statistic), and log_z (...) if coef holds c."""
+        if coef.shape[-1] == len(statistic_names(self.model)):
             return {"theta": coef}
         return {"theta": coef[..., :-1], "log_z": self.log_z(coef)}
 

@@ -64,6 +64,8 @@ class ScoreSize:
     rows: tuple[int, ...]
     statistics: int
     dimension: int
+    held: float = 0.0
+    """Bytes that its losses hold besides."""
 
     def needed_bytes(self, draws: int, chains: int) -> tuple[float, float]:
         """Bytes that each process, and all of them together, hold at their largest."""
@@ -72,7 +74,7 @@ class ScoreSize:
         # Gram matrix, its copy on the way to the process, precision and factor, by group.
         square = 8.0 * p**2 * 4 * groups
         kept = 8.0 * draws * groups * p
-        return points + square + kept, 3 * chains * kept
+        return points + square + kept + self.held, 3 * chains * kept
 
     @property
     def remedy(self) -> str:
@@ -123,8 +125,7 @@ def worthwhile_processes(
 def sweep_seconds(target: Target, more: float = 1.0) -> float:
     """A guess at the time of one sweep; ``more``: as if there were so many times the points."""
     if target.losses:
-        square = ((0, target.shape[1]),) * target.shape[0]
-        return gaussian.predicted_seconds("block_tridiagonal", square, 0.0)
+        return float(sum(each.sweep_seconds for each in target.losses))
     if target.curves:
         points = more * sum(len(each.offset) for each in target.curves)
         return SECONDS_A_SLOPE * points * target.shape[1] + SECONDS_A_TREE

@@ -9,6 +9,14 @@ from ncbayes.base import BoolArray, FloatArray
 from ncbayes.contrast import Target
 
 
+def at_zero(target: Target) -> FloatArray:
+    """coef with theta = 0, and c, if there is one, as ``intercepts`` has it."""
+    coef = np.zeros(target.shape)
+    if target.normalizer:
+        coef[:, -1] = intercepts(target)
+    return coef
+
+
 def intercepts(target: Target) -> FloatArray:
     """For theta = 0, the c of each group that makes as many points likely data as there are data.
 

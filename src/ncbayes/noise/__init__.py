@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -14,6 +15,7 @@ from ncbayes.noise.distributions import (
     matched,
 )
 from ncbayes.noise.fitted import Tabulated, gaussian_mixture, margins
+from ncbayes.noise.graphs import BernoulliGraphs
 from ncbayes.noise.kernels import KernelDensity
 from ncbayes.noise.restricted import Restricted
 from ncbayes.noise.schedules import Fixed, Fresh, Pooled
@@ -25,11 +27,14 @@ __all__ = [
     "Annealed",
     "Auto",
     "Bernoulli",
+    "BernoulliGraphs",
     "Fixed",
+    "Frequencies",
     "Fresh",
     "Gamma",
     "KernelDensity",
     "Mixture",
+    "NegativeBinomial",
     "Normal",
     "Pooled",
     "Product",

@@ -1,6 +1,7 @@
 """Where points live, and the one door through which the user's data come in."""
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
+from ncbayes.spaces.graphs import Graphs, GraphSets, default_names
 from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
 from ncbayes.spaces.projection import Projection
 from ncbayes.spaces.region import Region
@@ -9,6 +10,7 @@ from ncbayes.spaces.simple import (
     TWO_PI,
     Binary,
     Box,
+    Counts,
     Orthant,
     Reals,
     Torus,
@@ -22,7 +24,10 @@ __all__ = [
     "Binary",
     "BoolArray",
     "Box",
+    "Counts",
     "FloatArray",
+    "GraphSets",
+    "Graphs",
     "InputError",
     "Orthant",
     "Projection",
@@ -33,6 +38,7 @@ __all__ = [
     "as_points",
     "check_numbers",
     "column_count",
+    "default_names",
     "is_numeric",
     "is_whole",
     "no_uniform",
