@@ -1,5 +1,6 @@
 """One BLAS thread in the block, and what was before after it, whoever else is in there."""
 
+import os
 import threading
 
 import numpy as np
@@ -8,7 +9,7 @@ import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ncbayes as ncb
-from ncbayes.threads import single_threaded
+from ncbayes.threads import single_threaded, single_threaded_children
 
 if not [each for each in threadpool_info() if each["user_api"] == "blas"]:
     pytest.skip("no BLAS whose threads can be counted", allow_module_level=True)
@@ -129,3 +130,20 @@ def test_fits_in_several_threads_at_once_give_the_same_draws():
     for thread in threads:
         thread.join()
     np.testing.assert_array_equal(found[2].theta[:, :50], found[0].theta)
+
+
+def seen():
+    return os.environ.get("NPROC")
+
+
+def test_processes_started_in_the_block_have_one_thread_of_jax(monkeypatch):
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    monkeypatch.delenv("NPROC", raising=False)
+    with single_threaded_children(), ProcessPoolExecutor(1) as pool:
+        assert pool.submit(seen).result() == "1"
+    assert "NPROC" not in os.environ
+    monkeypatch.setenv("NPROC", "3")
+    with single_threaded_children():
+        assert os.environ["NPROC"] == "3"
+    assert os.environ["NPROC"] == "3"

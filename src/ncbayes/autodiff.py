@@ -1,4 +1,4 @@
-"""JAX where it is needed: asked for when used, in double precision and on one thread."""
+"""JAX where it is needed: asked for when used, and in double precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from ncbayes.base import InputError
 
 INSTALL = 'pip install "ncbayes[energy]"'
-# One thread: faster for small arrays, and the same bits whatever the number of cores.
+# No sums that are split by thread: the same bits whatever the number of cores. Processes of chains
+# have one thread (threads.py).
 ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}
 
 

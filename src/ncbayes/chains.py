@@ -22,7 +22,7 @@ from ncbayes.checkpoints import Arrays, ChainFolder, ChainState, RunFolder
 from ncbayes.contrast import Target
 from ncbayes.problem import Problem
 from ncbayes.progress import Board, Progress, watched
-from ncbayes.threads import single_threaded
+from ncbayes.threads import single_threaded, single_threaded_children
 
 # A crash costs at most this much work, and a save of a few ms then costs far less than 1 %.
 SAVE_SECONDS = 30.0
@@ -126,7 +126,7 @@ def _in_processes(jobs: list[Job], cores: int, board: Board) -> list[Chain | Non
 
     done: list[Chain | None] = []
     try:
-        with _interrupts_kept_from_children():
+        with _interrupts_kept_from_children(), single_threaded_children():
             parallel = Parallel(
                 n_jobs=min(cores, len(jobs)), max_nbytes=None, return_as="generator"
             )

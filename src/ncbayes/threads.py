@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,22 @@ def single_threaded() -> Iterator[None]:
                 _let_any_thread_set_limits()
                 _limit.restore_original_limits()
                 _let_any_thread_set_limits()
+
+
+@contextmanager
+def single_threaded_children() -> Iterator[None]:
+    """JAX will use one thread in processes that are started in this block.
+
+    It reads the variable NPROC when it first computes; one that the user has set is left alone.
+    """
+    if "NPROC" in os.environ:
+        yield
+        return
+    os.environ["NPROC"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("NPROC", None)
 
 
 def _let_any_thread_set_limits() -> None:
