@@ -179,6 +179,7 @@ def fits(angles, seed, **changed):
     return ncb.fit(ncb.models.VonMises(), angles, **options)
 
 
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 def test_all_moments_of_a_family_are_those_of_gibbs(angles, seed):
     prior = ncb.priors.HalfCauchyNormal()
     nuts = moments(fits(angles, seed, engine="nuts", prior=prior))
