@@ -25,7 +25,7 @@ def load(name):
 @pytest.mark.slow
 def test_engines_agree_with_the_exact_posterior_on_a_small_family(seed):
     study = load("small_families")
-    found = ncb.compare(study.posteriors("gaussian_2", 10, 1, seed)).overview
+    found = ncb.compare(study.posteriors("gaussian_2", 10, 300, 1, seed)).overview
     averaged, exchanged = found.loc["NC-Bayes, 10 noise sets"], found.loc["exchange"]
     # Ten sets of ratio 20: a mean is off by 0.07 sds, so that five times that is beyond chance.
     assert averaged["difference_sds"] < 0.35

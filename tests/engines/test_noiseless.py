@@ -329,6 +329,7 @@ def test_chains_start_wider_than_the_posterior():
     assert Exact().step(target, Draw(np.zeros((1, 3)), {}), rng).coef.shape == (1, 4)
 
 
+@quick
 @pytest.mark.parametrize("engine", [Exact(), Exchange()], ids=["exact", "exchange"])
 def test_chains_start_near_the_data_under_a_population(engine, monkeypatch):
     """From a prior that may put the population anywhere; the twin takes its scales from there."""
