@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.copula import Copula
 from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
@@ -26,6 +27,7 @@ __all__ = [
     "Annealed",
     "Auto",
     "Bernoulli",
+    "Copula",
     "Fixed",
     "Frequencies",
     "Fresh",
