@@ -29,8 +29,9 @@ MOST_ENTRIES = 2_000_000
 # Graphs and sweeps that tell the density of the model, and the seed of their random numbers:
 # where a path of noise begins must not depend on whose turn it is.
 PILOT_GRAPHS, PILOT_SWEEPS, PILOT_SEED = 60, 30, 1
-# Graphs that are enough for a quick estimate.
-MOST_GUESSED = 200
+MOST_ANCHORS = 100
+# Graphs that are enough for a quick estimate, and the work that it may take: some seconds.
+MOST_GUESSED, MOST_WORK = 200, 2e9
 # Newton's steps toward the Bernoulli graphs of a given density; five are usual.
 NEWTON_STEPS = 50
 
@@ -159,7 +160,8 @@ class ERGM:
         It begins at Bernoulli graphs with the expected dyads of the model at theta, which can be
         drawn and normalized exactly, not at graphs with half of all edges.
         """
-        start = self.anchor(checked_theta(self, len(self.terms), theta))
+        theta = checked_theta(self, len(self.terms), theta)
+        start = self.anchor(theta)
         return start, start + alpha * (theta - start)
 
     def anchor(self, theta: FloatArray) -> FloatArray:
@@ -168,22 +170,25 @@ class ERGM:
             return np.where(self._dyadic, theta, 0.0)
         key = theta.tobytes()
         if key not in self._anchors:
+            if len(self._anchors) == MOST_ANCHORS:
+                self._anchors.clear()
             self._anchors[key] = self._matched(theta)
         return self._anchors[key]
 
     def guess(self, x: FloatArray) -> FloatArray:
         """The maximum pseudolikelihood estimate: dyads regressed on their change statistics."""
-        some = x[:: -(-len(x) // MOST_GUESSED)]
-        dyads = range(self.space.dimension)
-        changes = np.concatenate([self.change_statistics(some, j) for j in dyads])
-        return logistic_regression(changes, some.T.ravel())
+        work = self.space.dimension * len(self.nodes) ** 2
+        most = int(np.clip(MOST_WORK / work, 2, MOST_GUESSED))
+        some = x[:: -(-len(x) // most)]
+        changes = [self.change_statistics(some, j) for j in range(self.space.dimension)]
+        return logistic_regression(np.concatenate(changes), some.T.ravel())
 
     def concerns(self, theta: FloatArray, x: FloatArray) -> list[str]:
         """What is wrong with a fit of the data x whose posterior mean is theta, one line each."""
         lines = data_lines(self, x)
-        rng = np.random.default_rng(PILOT_SEED)
-        graphs = self.pilot(theta, rng)
-        line = "" if self.is_dyadic(theta) else degenerate_line(self, theta, graphs)
+        if self.is_dyadic(theta):
+            return lines
+        line = degenerate_line(self, theta, self.pilot(theta, np.random.default_rng(PILOT_SEED)))
         return lines + ([line] if line else [])
 
     def pilot(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
