@@ -1,7 +1,8 @@
 """Read-outs of graphical models: which edges there are, how strong, and how sure that is.
 
 An edge has one or more coefficients: ``cos_minus, sin_minus, cos_plus, sin_plus`` for a torus graph
-(of cos and sin of xj - xk and of xj + xk), ``coupling`` for an Ising model. Two sizes of an edge:
+(of cos and sin of xj - xk and of xj + xk), ``coupling`` for zeros and ones, spins and counts,
+``precision`` for a truncated Gaussian graph. Two sizes of an edge:
 
     strength = sum over its coefficients of |posterior median|      one number (the paper's)
     norm     = sqrt(sum over its coefficients of theta^2)           one number a draw

@@ -117,7 +117,7 @@ def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
     """Points by group: one group "all", or the labels of a mapping, in its order."""
     owner = model_name(model)
     if not isinstance(data, Mapping):
-        return {"all": _read_only(as_points(data, model.space, owner))}
+        return _informative(model, {"all": _read_only(as_points(data, model.space, owner))})
     if not data:
         raise InputError("data is an empty mapping; it must hold at least one group of points")
     groups = {}
@@ -128,6 +128,13 @@ def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
         raise InputError(
             "two groups of data have the same label when written as text; labels must differ"
         )
+    return _informative(model, groups)
+
+
+def _informative(model: Any, groups: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """The same groups, once the model has seen that their rows together can inform it."""
+    if hasattr(model, "check_data"):
+        model.check_data(np.concatenate(list(groups.values())))
     return groups
 
 

@@ -22,7 +22,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
-from ncbayes.reports import NoiseReport, noise_report
+from ncbayes.reports import NoiseReport, likelihood_of, noise_report
 from ncbayes.resources import ScoreSize, Size, worthwhile_processes
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Posterior:
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
     chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
     graphical models ``graph`` (nodes, edges, and which statistics belong to an edge), and for
-    densities ``field`` (basis, space, times and map). Without
-    noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
+    densities ``field`` (basis, space, times and map). Of an ``Energy`` each parameter is a variable
+    of its own name, (chain, draw, group, its own dimensions), instead of theta. Engines without
+    noise leave no ``noise``, and of them only "exact" knows log_z.
     """
 
     data: xr.DataTree
@@ -86,6 +87,12 @@ class Posterior:
     @property
     def theta(self) -> xr.DataArray:
         """Natural parameters, (chain, draw, group, statistic)."""
+        if "theta" not in self.data["posterior"]:
+            names = ", ".join(map(repr, self.data["posterior"].data_vars))
+            raise InputError(
+                "there is no theta: the parameters of an Energy have names of their own, as in "
+                f"posterior.data['posterior'][name], with {names}"
+            )
         return self.data["posterior"].to_dataset()["theta"]
 
     @property
@@ -93,8 +100,8 @@ class Posterior:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
         if "log_z" not in self.data["posterior"]:
             raise InputError(
-                "there is no log_z: the Hyvarinen score does not know the normalizing constant; "
-                'fit against noise with engine="gibbs"'
+                f"there is no log_z: {likelihood_of(self.data)} does not know the normalizing "
+                'constant; fit against noise with engine="gibbs"'
             )
         return self.data["posterior"].to_dataset()["log_z"]
 
@@ -192,9 +199,12 @@ class Posterior:
 
     def __repr__(self) -> str:
         sizes, attributes = self.data["posterior"].sizes, self.data.attrs
+        counted = f"variables {len(self.data['posterior'].data_vars)}"
+        if "statistic" in sizes:
+            counted = f"statistics {sizes['statistic']}"
         return (
             f"<Posterior of {attributes['model']}: {sizes['chain']} chains x {sizes['draw']} "
-            f"draws, groups {sizes['group']}, statistics {sizes['statistic']}, "
+            f"draws, groups {sizes['group']}, {counted}, "
             f"{'complete' if self.complete else 'incomplete'}>"
         )
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Model, Space, shown
 from ncbayes.contrast import model_name
-from ncbayes.spaces import TWO_PI, Binary, Box, Reals, Torus, is_numeric
+from ncbayes.spaces import TWO_PI, Binary, Box, Counts, Reals, Torus, is_numeric
 
 # Points whose statistics are held at once.
 BLOCK = 1 << 14
@@ -135,8 +135,16 @@ def _(space: Binary, model: Model, theta: FloatArray) -> tuple[FloatArray, Float
     d = space.dimension
     if d > MOST_ENUMERATED:
         raise _no_rule(model)
-    points = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
-    return points.astype(float), np.ones(2**d), 1.0
+    ones = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    return np.where(ones == 1, 1.0, space.lower), np.ones(2**d), 1.0
+
+
+@rule.register
+def _(space: Counts, model: Model, theta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    if space.log_volume > MOST_ENUMERATED * math.log(2):
+        raise _no_rule(model)
+    axis = np.arange((space.most or 0) + 1.0)
+    return *_grid([axis] * space.dimension, [np.ones(len(axis))] * space.dimension), 1.0
 
 
 @rule.register
@@ -187,6 +195,7 @@ def _grid(axes: list[FloatArray], weights: list[FloatArray]) -> tuple[FloatArray
 def _no_rule(model: Model) -> InputError:
     return InputError(
         f"there is no way to sum over all points of {model.space} here (there is one for up to "
-        f"{MOST_ENUMERATED} zeros and ones, 3 angles, 2 columns of a box, and 2 real columns of a "
-        f"model with sample); pass points, such as draws from {model_name(model)}"
+        f"{MOST_ENUMERATED} zeros and ones, a million bounded counts, 3 angles, 2 columns of a "
+        "box, and 2 real columns of a model with sample); pass points, such as draws from "
+        f"{model_name(model)}"
     )

@@ -8,13 +8,20 @@ from scipy.special import expit, ndtri
 
 import ncbayes as ncb
 from ncbayes.base import InputError, Model
-from ncbayes.models import Ising
+from ncbayes.models import Ising, grid_edges
+from ncbayes.models.scans import Scan
 from ncbayes.testing import check_model
 
 MODELS = [
     *(Ising(1), Ising(2), Ising(5), Ising(5, fields=False), Ising(3, edges=[])),
     Ising(5, edges=[(3, 0), (1, 2), (0, 1)]),
     Ising(list("abcd"), fields=False, edges=[("a", "d"), ("c", "b")]),
+    *(Ising(1, coding="spins"), Ising(4, coding="spins"), Ising(3, edges=[], coding="spins")),
+    Ising(5, fields=False, edges=[(3, 0), (1, 2), (0, 1)], coding="spins"),
+    Ising(9, fields="common", edges=grid_edges(3, 3), coupling="common"),
+    Ising(12, fields=False, edges=grid_edges(3, 4), coding="spins", coupling="common"),
+    Ising(4, edges=grid_edges(2, 2), coding="spins", coupling="common"),
+    Ising(3, fields="common"),
 ]
 MODEL = pytest.mark.parametrize("model", MODELS, ids=repr)
 THETA_4 = np.array([0.4, -0.6, 0.2, -0.3, 1.0, -0.8, 0.5, 0.7, -0.4, 0.9])
@@ -25,13 +32,17 @@ def size(model):
 
 
 def states(model):
-    return np.array(list(itertools.product([0.0, 1.0], repeat=len(model.nodes))))
+    lower = -1.0 if model.coding == "spins" else 0.0
+    return np.array(list(itertools.product([lower, 1.0], repeat=len(model.nodes))))
 
 
 def plain_statistics(model, row):
     value = dict(zip(model.nodes, row, strict=True))
     fields = list(value.values()) if model.fields else []
-    return fields + [value[one] * value[other] for one, other in model.edges]
+    products = [value[one] * value[other] for one, other in model.edges]
+    if model.fields == "common":
+        fields = [sum(fields)]
+    return fields + ([sum(products)] if model.coupling == "common" else products)
 
 
 def probabilities(model, theta):
@@ -51,6 +62,11 @@ def test_statistics_are_named_in_column_order():
     assert Ising(3).groups == {"field": ("x1", "x2", "x3"), "edge": ("x1*x2", "x1*x3", "x2*x3")}
     assert Ising(3, fields=False).groups == {"edge": ("x1*x2", "x1*x3", "x2*x3")}
     assert Ising(2, edges=[]).groups == {"field": ("x1", "x2")}
+    assert Ising(3, "common", coupling="common").groups == {
+        "field": ("field",),
+        "edge": ("coupling",),
+    }
+    assert Ising(2, edges=[], coupling="common").groups == {"field": ("x1", "x2")}
     assert Ising(["a", "b", "c"], edges=[("c", "b"), (0, 1)]).groups["edge"] == ("a*b", "b*c")
     assert [part.tolist() for part in Ising(3).pairs] == [[0, 0, 1], [1, 2, 2]]
 
@@ -61,6 +77,11 @@ def test_models_compare_print_and_pickle():
     model = Ising(["a", "b", "c"], fields=False, edges=[("a", "b")])
     assert repr(model) == "Ising(['a', 'b', 'c'], fields=False, edges=[('a', 'b')])"
     assert pickle.loads(pickle.dumps(model)) == model
+    grid = Ising(4, False, grid_edges(2, 2), "spins", "common")
+    assert repr(grid) == (
+        "Ising(4, fields=False, edges=[('x1', 'x2'), ('x1', 'x3'), ('x2', 'x4'), ('x3', 'x4')], "
+        "coding='spins', coupling='common')"
+    )
 
 
 @MODEL
@@ -105,13 +126,83 @@ def test_a_sweep_draws_each_node_from_its_conditional(model, seed):
     x = model.space.uniform(64, rng)
     uniforms = rng.random((nodes, 64))
     before, expected = x.copy(), x.copy()
-    for k in range(nodes):
-        zero, one = expected.copy(), expected.copy()
-        zero[:, k], one[:, k] = 0, 1
-        weights = [np.exp(model.statistics(each) @ theta) for each in (zero, one)]
-        expected[:, k] = uniforms[k] < weights[1] / (weights[0] + weights[1])
+    lower = states(model).min()
+    for uniform, k in zip(uniforms, Scan.of(model.pairs, nodes).order, strict=True):
+        low, one = expected.copy(), expected.copy()
+        low[:, k], one[:, k] = lower, 1
+        weights = [np.exp(model.statistics(each) @ theta) for each in (low, one)]
+        up = uniform < weights[1] / (weights[0] + weights[1])
+        expected[:, k] = np.where(up, 1.0, lower)
     assert np.array_equal(model.sweep(theta, x, Recorder(uniforms)), expected)
     assert np.array_equal(x, before)
+
+
+def test_a_sweep_survives_fields_beyond_double_precision(seed):
+    rng = np.random.default_rng(seed)
+    model, theta = Ising(3, edges=[]), np.array([1e4, -1e4, 0.0])
+    with np.errstate(over="raise", invalid="raise"):
+        x = model.sweep(theta, model.space.uniform(50, rng), rng)
+    assert x[:, 0].all()
+    assert not x[:, 1].any()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "count", "colours"),
+    [
+        (grid_edges(10, 10), 100, 2),
+        (grid_edges(4, 4, periodic=True), 16, 2),
+        (list(itertools.combinations(range(6), 2)), 6, 6),
+        ([(0, 1), (1, 2), (0, 2), (2, 3)], 4, 3),
+        ([], 5, 1),
+    ],
+)
+def test_nodes_of_one_colour_share_no_edge(pairs, count, colours):
+    scan = Scan.of(Ising(count, edges=pairs).pairs, count)
+    assert sorted(scan.order) == list(range(count))
+    assert len(scan.classes) == colours
+    colour = {}
+    for number, each in enumerate(scan.classes):
+        colour |= dict.fromkeys(scan.order[each.part].tolist(), number)
+    assert all(colour[one] != colour[other] for one, other in pairs)
+    x = np.arange(3.0 * count).reshape(3, count)
+    assert np.array_equal(scan.restored(scan.arranged(x)), x)
+
+
+def test_all_pairs_are_visited_in_the_order_of_the_nodes():
+    assert Scan.of(Ising(7).pairs, 7).order.tolist() == list(range(7))
+
+
+@MODEL
+def test_change_statistics_are_differences_of_statistics(model, seed):
+    x = np.random.default_rng(seed).choice(states(model), 20)
+    for j in range(len(model.nodes)):
+        high, low = x.copy(), x.copy()
+        high[:, j], low[:, j] = 1, states(model).min()
+        expected = model.statistics(high) - model.statistics(low)
+        assert np.array_equal(model.change_statistics(x, j), expected)
+
+
+def test_the_neighbours_of_a_grid():
+    assert grid_edges(1, 1) == []
+    assert grid_edges(1, 3) == [(0, 1), (1, 2)]
+    assert grid_edges(2, 3) == [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]
+    assert grid_edges(1, 3, periodic=True) == [(0, 1), (0, 2), (1, 2)]
+    assert grid_edges(2, 2, periodic=True) == grid_edges(2, 2)
+    assert len(grid_edges(3, 4, periodic=True)) == 2 * 12
+    with pytest.raises(InputError, match=r"grid_edges\(columns=...\) must be a whole number .* 0$"):
+        grid_edges(2, 0)
+
+
+def test_codings_are_one_family(seed):
+    """x = (1 + s) / 2: h and J of zeros and ones from those of spins."""
+    spins, bits = Ising(4, coding="spins"), Ising(4)
+    h, couplings = spins.fields_and_couplings(THETA_4)
+    moved = 2 * h - 2 * couplings.sum(axis=0)
+    theta = np.concatenate([moved, 4 * THETA_4[4:]])
+    assert probabilities(spins, THETA_4) == pytest.approx(probabilities(bits, theta), rel=1e-12)
+    constant = -h.sum() + couplings.sum() / 2
+    log_z = bits.log_partition(theta) + constant
+    assert spins.log_partition(THETA_4) == pytest.approx(log_z, rel=1e-12)
 
 
 def sign_flipped(model, theta, x, rng):
@@ -122,7 +213,15 @@ def sign_flipped(model, theta, x, rng):
 def parallel(model, theta, x, rng):
     """A sweep that draws every node given the old values of the others."""
     h, couplings = model.fields_and_couplings(theta)
-    return (rng.random(x.shape) < expit(h + x @ couplings)).astype(float)
+    lower = states(model).min()
+    up = rng.random(x.shape) < expit((1 - lower) * (h + x @ couplings))
+    return np.where(up, 1.0, lower)
+
+
+def other_coding(model, theta, x, rng):
+    """A sweep that takes the gap between the two states for that of the other coding."""
+    factor = 2.0 if model.coding == "01" else 0.5
+    return model.sweep(factor * theta, x, rng)
 
 
 def largest_z(model, theta, x):
@@ -138,14 +237,15 @@ def exact_draws(model, theta, count, rng):
     return rng.choice(states(model), count, p=probabilities(model, theta))
 
 
-def test_a_sweep_leaves_the_model_invariant_and_broken_ones_do_not(seed):
-    model, rng = Ising(4), np.random.default_rng(seed)
+@pytest.mark.parametrize("coding", ["01", "spins"])
+def test_a_sweep_leaves_the_model_invariant_and_broken_ones_do_not(coding, seed):
+    model, rng = Ising(4, coding=coding), np.random.default_rng(seed)
     x = exact_draws(model, THETA_4, 60_000, rng)
     worst, limit = largest_z(model, THETA_4, x)
     assert worst < limit
     worst, limit = largest_z(model, THETA_4, model.sweep(THETA_4, x, rng))
     assert worst < limit
-    for broken in (sign_flipped, parallel):
+    for broken in (sign_flipped, parallel, other_coding):
         worst, limit = largest_z(model, THETA_4, broken(model, THETA_4, x, rng))
         assert worst > limit
 
@@ -166,8 +266,11 @@ def test_samples_without_couplings_are_independent(seed):
         (Ising(3, fields=False), [0.8, -0.5, 0.3]),
         (Ising(4, edges=[(0, 1), (1, 2)]), THETA_4[:6]),
         (Ising(30), None),
+        (Ising(4, coding="spins"), 0.5 * THETA_4),
+        (Ising(6, "common", grid_edges(2, 3), coupling="common"), [-0.5, 0.6]),
+        (Ising(9, False, grid_edges(3, 3), "spins", "common"), [0.3]),
     ],
-    ids=["full", "no fields", "chain", "30 nodes"],
+    ids=["full", "no fields", "chain", "30 nodes", "spins", "common", "spins on a grid"],
 )
 def test_the_models_keep_the_contract(model, theta, seed):
     check_model(model, theta, seed=seed)
@@ -180,6 +283,11 @@ def test_fields_and_couplings_are_read_off_theta():
     h, couplings = Ising(3, fields=False, edges=[(0, 2)]).fields_and_couplings(np.array([4.0]))
     assert h.tolist() == [0, 0, 0]
     assert couplings.tolist() == [[0, 0, 4], [0, 0, 0], [4, 0, 0]]
+    common = Ising(3, "common", edges=[(0, 2), (0, 1)], coupling="common")
+    h, couplings = common.fields_and_couplings(np.array([5.0, 4.0]))
+    assert h.tolist() == [5, 5, 5]
+    assert couplings.tolist() == [[0, 4, 4], [4, 0, 0], [4, 0, 0]]
+    assert common.edge_columns["coupling"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +295,12 @@ def test_fields_and_couplings_are_read_off_theta():
     [
         ({"nodes": 0}, r"Ising\(nodes\) needs a whole number of at least 1, .* got 0$"),
         ({"nodes": ["a", "a"]}, r"Ising\(nodes\) needs names that differ, got 'a' more than once$"),
-        ({"nodes": 2, "fields": 1}, r"Ising\(fields=...\) must be True or False, got 1$"),
+        ({"nodes": 2, "fields": 1}, r"Ising\(fields=...\) must be True, False or 'common', got 1$"),
+        ({"nodes": 2, "coding": 0}, r"Ising\(coding=...\) must be '01' or 'spins', got 0$"),
+        (
+            {"nodes": 2, "coupling": "one"},
+            r"\(coupling=...\) must be 'each' or 'common', got 'one'$",
+        ),
         ({"nodes": 1, "fields": False}, r"^Ising\(1, fields=False\) has no statistics: keep"),
         ({"nodes": 2, "edges": [(0, 2)]}, r"Ising\(edges=...\) must hold pairs .* got \(0, 2\)"),
         ({"nodes": 2, "edges": 3}, r"Ising\(edges=...\) must be a list of pairs .* got 3$"),
@@ -223,3 +336,60 @@ def test_a_fit_finds_the_couplings(seed):
     z = (theta.mean(axis=0) - THETA_4) / theta.std(axis=0)
     assert np.abs(z).max() < 5
     assert np.abs(theta.mean(axis=0) / theta.std(axis=0)).max() > 5  # zero is no such truth
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+@pytest.mark.parametrize("noise", ["matched", "auto"])
+def test_a_fit_finds_the_coupling_of_a_grid_of_spins(noise, seed):
+    model = Ising(16, False, grid_edges(4, 4), "spins", "common")
+    data = model.sample(np.array([0.3]), 400, np.random.default_rng(seed))
+    posterior = ncb.fit(
+        model, data, noise=noise, seed=seed, draws=200, tune=200, chains=2, progress=False
+    )
+    theta = posterior.theta.values.ravel()
+    assert abs(theta.mean() - 0.3) < 5 * theta.std()
+    assert theta.mean() > 5 * theta.std()
+    # The same coupling stands on every edge.
+    table = ncb.graphs.edges(posterior)
+    assert len(table) == 24
+    assert table["coupling"].nunique() == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (Ising(2), [[1, -1], [-1, 1]], r"^data must be 0 or 1, .*: -1: pass \(data \+ 1\) / 2, or"),
+        (Ising(2), [[1, -1], [-1, 1]], r'ask for spins, as in Ising\(\.\.\., coding="spins"\)$'),
+        (Ising(2), [[1, 2], [0, 1]], r"^data must be 0 or 1, .*: 2: recode the data as 0 and 1$"),
+        (
+            Ising(2, coding="spins"),
+            [[1, 0], [0, 1]],
+            r'^data must be -1 or 1, .*: 0: pass 2 \* data - 1, or ask for .* coding="01"\)$',
+        ),
+        (
+            Ising(2, coding="spins"),
+            [[1, 2], [0, 1]],
+            r"^data must be -1 or 1, .*: recode the data as -1 and 1$",
+        ),
+        (
+            Ising(["a", "b"]),
+            [[1, 0], [0, 0], [1, 0]],
+            r"^the node 'b' \(column 1, counted from 0\) is 0 in all rows: .* leave this column",
+        ),
+    ],
+)
+def test_data_of_another_coding_or_without_change_are_refused(model, data, message):
+    with pytest.raises(InputError, match=message):
+        ncb.fit(model, data, progress=False)
+
+
+def test_a_constant_column_is_welcome_where_other_nodes_or_groups_tell(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.integers(0, 2, (50, 3)).astype(float)
+    still = data.copy()
+    still[:, 1] = 1.0
+    Ising(3).check_data(np.concatenate([data, still]))
+    Ising(3, fields="common", coupling="common").check_data(still)
+    Ising(3, fields=False).check_data(still)
+    with pytest.raises(InputError, match=r"the node 'x2' .* is 1 in all rows"):
+        ncb.fit(Ising(3), {"one": still, "other": still}, progress=False)

@@ -135,6 +135,10 @@ WRONG = {
         lambda: Horseshoe(edge_scales={}).bound(ncb.models.VonMises(), 0, 2),
         "Horseshoe(edge_scales=...) is for models of graphs, such as TorusGraph, got VonMises()",
     ),
+    "shared": (
+        lambda: Horseshoe(edge_scales={}).bound(ncb.models.Ising(3, coupling="common"), 0, 4),
+        "Horseshoe(edge_scales=...) is for edges with coefficients of their own, got",
+    ),
     "shape": (
         lambda: Horseshoe(edge_scales=np.ones((2, 2))).bound(MODEL, 0, 18),
         "Horseshoe(edge_scales=...) must be a 3 x 3 matrix of numbers",

@@ -96,6 +96,37 @@ def positions(edges: Iterable[tuple[Any, Any]], names: Sequence[str]) -> Pairs:
     return ends[:, 0], ends[:, 1]
 
 
+def grid_edges(rows: int, columns: int, periodic: bool = False) -> list[tuple[int, int]]:
+    """The pairs of neighbours on a grid whose nodes are numbered row by row from 0.
+
+    ``periodic`` also joins opposite ends of every row and column that has three nodes or more.
+
+    >>> grid_edges(2, 2)
+    [(0, 1), (0, 2), (1, 3), (2, 3)]
+    """
+    for name, value in (("rows", rows), ("columns", columns)):
+        if not is_whole(value) or value < 1:
+            raise InputError(
+                f"grid_edges({name}=...) must be a whole number of at least 1, got {shown(value)}"
+            )
+    number = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [(number[:, :-1], number[:, 1:]), (number[:-1], number[1:])]
+    if periodic:
+        pairs += [(number[:, :1], number[:, -1:])] * (columns > 2)
+        pairs += [(number[:1], number[-1:])] * (rows > 2)
+    ends = [np.stack([one.ravel(), other.ravel()], axis=1) for one, other in pairs]
+    return sorted((int(one), int(other)) for one, other in np.concatenate(ends))
+
+
+def check_word(owner: str, name: str, value: object, words: Sequence[object]) -> None:
+    """Refuse an option that is none of the words."""
+    if not any(value is word or (isinstance(word, str) and value == word) for word in words):
+        *most, last = (repr(word) for word in words)
+        raise InputError(
+            f"{owner}({name}=...) must be {', '.join(most)} or {last}, got {shown(value)}"
+        )
+
+
 def check_flags(model: Any, *flags: str) -> None:
     """Refuse switches that are neither True nor False."""
     for flag in flags:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ncbayes.base import FloatArray, InputError, Space, shown
-from ncbayes.spaces import Binary, Torus, as_points, check_numbers, is_numeric, is_whole
+from ncbayes.spaces import Binary, Counts, Torus, as_points, check_numbers, is_numeric, is_whole
 
 Kernel = Literal["exponential", "gaussian"]
 # The paper's number of basis functions.
@@ -141,7 +141,7 @@ def median_distance(centers: FloatArray) -> float:
 
 
 def _check_space(space: object) -> None:
-    is_space = isinstance(space, Space) and not isinstance(space, type | Binary | Torus)
+    is_space = isinstance(space, Space) and not isinstance(space, type | Binary | Counts | Torus)
     if not (is_space and math.isfinite(getattr(space, "log_volume", math.inf))):
         raise InputError(
             "RadialBasis(space=...) must be a bounded space of real coordinates, such as "

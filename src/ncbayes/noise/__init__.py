@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -28,10 +29,12 @@ __all__ = [
     "Bernoulli",
     "BernoulliGraphs",
     "Fixed",
+    "Frequencies",
     "Fresh",
     "Gamma",
     "KernelDensity",
     "Mixture",
+    "NegativeBinomial",
     "Normal",
     "Pooled",
     "Product",

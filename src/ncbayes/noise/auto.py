@@ -15,7 +15,17 @@ from ncbayes.noise.fitted import gaussian_mixture, margins
 from ncbayes.noise.kernels import KernelDensity
 from ncbayes.noise.restricted import Restricted
 from ncbayes.noise.tree import Tree
-from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus, is_numeric, is_whole
+from ncbayes.spaces import (
+    Binary,
+    Box,
+    Counts,
+    Orthant,
+    Reals,
+    Region,
+    Torus,
+    is_numeric,
+    is_whole,
+)
 
 Family = Callable[[FloatArray], Noise]
 # Families with many parameters of their own: taken only where they are clearly better.
@@ -105,6 +115,7 @@ def _(space: Reals) -> Mapping[str, Family]:
     return {"normal": Normal.match, "gaussian mixture": gaussian_mixture}
 
 
+@families.register(Counts)
 @families.register(Orthant)
 @families.register(Box)
 def _(space: Space) -> Mapping[str, Family]:

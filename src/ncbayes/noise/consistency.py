@@ -14,6 +14,7 @@ from scipy.special import expit, ndtri
 
 from ncbayes.base import BoolArray, FloatArray, Noise, Space
 from ncbayes.noise.distributions import StudentT, matched
+from ncbayes.spaces import Counts
 
 FALSE_ALARM = 1e-6
 # The share of the reference's points in the space, below which it is no reference.
@@ -74,7 +75,7 @@ def complaint(
 
 def _reference(draws: FloatArray, space: Space) -> Noise:
     """A density near the draws; heavy-tailed where the space is unbounded."""
-    if math.isfinite(space.log_volume):
+    if math.isfinite(space.log_volume) or isinstance(space, Counts):
         return matched(space, draws)
     center = np.median(draws, axis=0)
     width = np.subtract(*np.quantile(draws, [0.75, 0.25], axis=0)) + 1e-12

@@ -227,33 +227,40 @@ class Gamma:
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli:
-    """Independent zeros and ones: ``log q(x) = sum_j x_j log p_j + (1 - x_j) log(1 - p_j)``."""
+    """Independent zeros and ones: ``log q(x) = sum_j x_j log p_j + (1 - x_j) log(1 - p_j)``.
+
+    With ``spins``, -1 stands in the place of 0.
+    """
 
     probability: ArrayLike
+    spins: bool = False
 
     def __post_init__(self) -> None:
+        Binary(1, self.spins)
         check_numbers("Bernoulli", probability=self.probability)
         p = row(self.probability)
         fine = bool(np.all((p > 0) & (p < 1)))
         check_columns("Bernoulli", "above 0 and below 1", fine, probability=p)
 
     @classmethod
-    def match(cls, data: object) -> Bernoulli:
+    def match(cls, data: object, spins: bool = False) -> Bernoulli:
         """``p = (ones + 1) / (rows + 2)``, away from 0 and 1 even where a column is constant."""
-        points = as_points(data, Binary(column_count(data)), "Bernoulli.match")
-        return cls((points.sum(axis=0) + 1) / (len(points) + 2))
+        points = as_points(data, Binary(column_count(data), spins), "Bernoulli.match")
+        return cls(((points == 1).sum(axis=0) + 1) / (len(points) + 2), spins)
 
     @property
     def dimension(self) -> int:
         return len(row(self.probability))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        return (rng.random((size, self.dimension)) < row(self.probability)).astype(np.float64)
+        ones = rng.random((size, self.dimension)) < row(self.probability)
+        return np.where(ones, 1.0, -1.0 if self.spins else 0.0)
 
     def log_density(self, x: FloatArray) -> FloatArray:
         p = row(self.probability)
-        inside = ((x == 0) | (x == 1)).all(axis=1)
-        return np.where(inside, (xlogy(x, p) + xlog1py(1 - x, -p)).sum(axis=1), -np.inf)
+        inside = Binary(len(p), self.spins).contains(x)
+        ones = (x == 1).astype(np.float64)
+        return np.where(inside, (xlogy(ones, p) + xlog1py(1 - ones, -p)).sum(axis=1), -np.inf)
 
 
 @dataclass(frozen=True)
@@ -321,8 +328,9 @@ class Mixture:
 def matched(space: Space, data: FloatArray) -> Noise:
     """The plain noise of a space, its moments matched to the data (n, dimension).
 
-    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; graphs:
-    BernoulliGraphs; any other space of finite volume, such as a Box or a Region: Uniform.
+    Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; counts:
+    NegativeBinomial; graphs: BernoulliGraphs; any other space of finite volume, such as a Box or a
+    Region: Uniform.
     """
     if not math.isfinite(space.log_volume):
         raise InputError(
@@ -335,9 +343,9 @@ def matched(space: Space, data: FloatArray) -> Noise:
 matched.register(Torus, lambda _, data: VonMises.match(data))
 matched.register(Reals, lambda _, data: StudentT.match(data))
 matched.register(Orthant, lambda _, data: Gamma.match(data))
+matched.register(Binary, lambda space, data: Bernoulli.match(data, space.spins))
 matched.register(Graphs, lambda space, data: BernoulliGraphs.match(space, data))
 matched.register(GraphSets, lambda space, data: BernoulliGraphs.match(space, data))
-matched.register(Binary, lambda _, data: Bernoulli.match(data))
 
 
 def _factor(matrix: ArrayLike) -> FloatArray:

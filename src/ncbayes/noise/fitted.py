@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ncbayes.base import FloatArray, InputError, Space, shown
 from ncbayes.noise.checks import check_columns, check_varies, row
+from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -27,6 +28,7 @@ from ncbayes.spaces import (
     TWO_PI,
     Binary,
     Box,
+    Counts,
     Orthant,
     Reals,
     Region,
@@ -110,6 +112,7 @@ def margins(data: object, space: Space) -> Product:
     ``q_j = 0.95 kernels + 0.05 broad``: the one-column ``KernelDensity`` of the space as a table,
     quick at any number of rows, and for what lies beside all kernels StudentT.match (reals),
     Gamma.match (positive numbers), or Uniform (angles, boxes). Zeros and ones: Bernoulli.match.
+    Counts: how often each occurs, and NegativeBinomial.match for the broad part.
 
     >>> margins([[0.0, 1.0], [2.0, 1.5], [1.0, 0.5]], Reals(2)).dimension
     2
@@ -120,7 +123,7 @@ def margins(data: object, space: Space) -> Product:
 @singledispatch
 def _margins(space: Space, data: object) -> list[Part]:
     raise InputError(
-        "margins(data, space) knows the spaces Reals, Torus, Orthant, Box and Binary of "
+        "margins(data, space) knows the spaces Reals, Torus, Orthant, Box, Binary and Counts of "
         f"ncbayes.spaces, such as ncbayes.spaces.Torus(2), got {shown(space)}"
     )
 
@@ -168,7 +171,21 @@ def _(space: Box, data: object) -> list[Part]:
 
 @_margins.register
 def _(space: Binary, data: object) -> list[Part]:
-    return [Bernoulli.match(column) for column in _columns(data, space)]
+    return [Bernoulli.match(column, space.spins) for column in _columns(data, space)]
+
+
+@_margins.register
+def _(space: Counts, data: object) -> list[Part]:
+    return [
+        Mixture(
+            [
+                Frequencies(np.bincount(column[:, 0].astype(np.intp))),
+                NegativeBinomial.match(column, space.most),
+            ],
+            (1 - BROAD, BROAD),
+        )
+        for column in _columns(data, space)
+    ]
 
 
 def _columns(data: object, space: Space) -> list[FloatArray]:

@@ -177,7 +177,7 @@ _kernels.register(Reals, lambda _: _Normals())
 _kernels.register(Torus, lambda _: _Turns())
 _kernels.register(Orthant, lambda _: _Folded())
 _kernels.register(Box, lambda box: _Cut(*box.bounds))
-_kernels.register(Binary, lambda _: _Flips())
+_kernels.register(Binary, lambda space: _Flips(space.lower))
 
 
 @dataclass(frozen=True)
@@ -299,6 +299,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Flips:
+    lower: float
     least: float = 0.0
     most: float = 0.5
     correlated: bool = False
@@ -309,13 +310,14 @@ class _Flips:
     def logs(self, x: FloatArray, centers: FloatArray, widths: FloatArray) -> FloatArray:
         flip = np.log(widths) - np.log1p(-widths)
         # |x - p| = x + p - 2 x p for zeros and ones.
+        x, centers = (x == 1).astype(np.float64), (centers == 1).astype(np.float64)
         flips = (x @ flip)[:, None] + centers @ flip - 2 * (x * flip) @ centers.T
         return np.asarray(flips + np.log1p(-widths).sum(), np.float64)
 
     def draws(
         self, centers: FloatArray, widths: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        return np.where(rng.random(centers.shape) < widths, 1 - centers, centers)
+        return np.where(rng.random(centers.shape) < widths, self.lower + 1 - centers, centers)
 
 
 def _scott(points: FloatArray, kernels: int) -> float:

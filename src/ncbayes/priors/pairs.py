@@ -23,6 +23,11 @@ def by_edge(scales: Any, model: Any) -> FloatArray:
     of_edge = matrix[one, other]
     counts = {name: len(names) for name, names in model.groups.items()}
     each = counts.get("edge", 0) // max(len(model.edges), 1)
+    if model.edges and not each:
+        raise InputError(
+            "Horseshoe(edge_scales=...) is for edges with coefficients of their own, got "
+            f'{shown(model)}, where they share one; leave edge_scales out, or coupling="common"'
+        )
     before = sum(counts.values()) - each * len(model.edges)
     return np.concatenate([np.ones(before), np.repeat(of_edge, each)])
 

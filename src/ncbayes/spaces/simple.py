@@ -1,4 +1,4 @@
-"""The plain spaces: angles, boxes, real and positive numbers, zeros and ones."""
+"""The plain spaces: angles, boxes, real and positive numbers, zeros and ones, counts."""
 
 from __future__ import annotations
 
@@ -184,32 +184,99 @@ class Orthant:
 
 @dataclass(frozen=True)
 class Binary:
-    """Vectors of zeros and ones; the volume is the number of points, 2^dimension."""
+    """Vectors of zeros and ones, or with ``spins`` of -1 and +1.
+
+    The volume is the number of points, 2^dimension.
+    """
 
     dimension: int
+    spins: bool = False
 
     def __post_init__(self) -> None:
         _check_dimension("Binary", self.dimension)
+        if not isinstance(self.spins, bool | np.bool_):
+            raise InputError(f"Binary(spins=...) must be True or False, got {shown(self.spins)}")
+
+    @property
+    def lower(self) -> float:
+        """The lower of the two states; the upper one is 1."""
+        return -1.0 if self.spins else 0.0
 
     @property
     def log_volume(self) -> float:
         return self.dimension * math.log(2)
 
     def check(self, points: FloatArray, columns: Sequence[str]) -> FloatArray:
-        other = (points != 0) & (points != 1)
+        other = (points != self.lower) & (points != 1)
         if other.any():
-            signs = np.array_equal(np.unique(points), [-1, 1])
-            remedy = "pass (data + 1) / 2" if signs else "recode the data as 0 and 1"
+            states, rivals = ("-1 or 1", (0, 1)) if self.spins else ("0 or 1", (-1, 1))
+            remedy = f"recode the data as {states.replace('or', 'and')}"
+            if np.isin(points, rivals).all():
+                turned = "2 * data - 1" if self.spins else "(data + 1) / 2"
+                asked = "zeros and ones" if self.spins else "spins"
+                name = "01" if self.spins else "spins"
+                remedy = f'pass {turned}, or ask for {asked}, as in Ising(..., coding="{name}")'
             raise InputError(
-                f"data must be 0 or 1, got {offenders(other, points, columns)}: {remedy}"
+                f"data must be {states}, got {offenders(other, points, columns)}: {remedy}"
             )
         return points
 
     def contains(self, points: FloatArray) -> BoolArray:
-        return _rows((points == 0) | (points == 1))
+        return _rows((points == self.lower) | (points == 1))
 
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
-        return rng.integers(0, 2, (size, self.dimension)).astype(np.float64)
+        bits = rng.integers(0, 2, (size, self.dimension)).astype(np.float64)
+        return 2 * bits - 1 if self.spins else bits
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Vectors of whole numbers from 0 up, or from 0 to ``most``, the same in every coordinate.
+
+    The volume is the number of points, (most + 1)^dimension.
+    """
+
+    dimension: int
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_dimension("Counts", self.dimension)
+        if self.most is not None and not (is_whole(self.most) and self.most >= 1):
+            raise InputError(
+                "Counts(most=...) must be a whole number of at least 1, the largest count, or "
+                f"None, got {shown(self.most)}"
+            )
+
+    @property
+    def log_volume(self) -> float:
+        return math.inf if self.most is None else self.dimension * math.log(self.most + 1)
+
+    def check(self, points: FloatArray, columns: Sequence[str]) -> FloatArray:
+        wrong = (points < 0) | (points != np.floor(points))
+        if wrong.any():
+            raise InputError(
+                "data must be counts, whole numbers from 0 up, got "
+                f"{offenders(wrong, points, columns)}: drop these rows or use a model of real "
+                "numbers"
+            )
+        if self.most is not None and (points > self.most).any():
+            raise InputError(
+                f"data must be counts up to {self.most}, got "
+                f"{offenders(points > self.most, points, columns)}: raise the limit most=... to "
+                f"{points.max():.0f} or more"
+            )
+        return points
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        most = math.inf if self.most is None else self.most
+        with np.errstate(invalid="ignore"):
+            whole = np.isfinite(points) & (points == np.floor(points))
+        return _rows(whole & (points >= 0) & (points <= most))
+
+    def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
+        if self.most is None:
+            raise InputError(no_uniform(self))
+        return rng.integers(0, self.most + 1, (size, self.dimension)).astype(np.float64)
 
 
 def wrapped(angles: FloatArray) -> FloatArray:
@@ -223,7 +290,8 @@ def no_uniform(space: object) -> str:
     """What to tell someone who wants uniform points on an unbounded space."""
     return (
         f"there is no uniform distribution on {space}, its volume is infinite: "
-        "use Normal or StudentT noise (Gamma for positive numbers), or a Box"
+        "use Normal or StudentT noise (Gamma for positive numbers, NegativeBinomial for counts), "
+        "or a bounded space"
     )
 
 
