@@ -101,12 +101,19 @@ class ERGM:
         Dyad after dyad is drawn from its full conditional,
         ``P(x_j = 1 | others) = 1 / (1 + exp(-theta . change_statistics_j))``.
         """
-        theta = checked_theta(self, len(self.terms), theta)
-        uniforms = rng.random(x.shape)
-        form = form_of(self.terms, self.space, theta)
-        if form is None:
-            return self._plain_sweep(theta, x, uniforms)
-        return swept(form, self.space, x, uniforms)
+        return self._swept(checked_theta(self, len(self.terms), theta), x, 1, rng)
+
+    def _swept(
+        self, theta: FloatArray, x: FloatArray, sweeps: int, rng: np.random.Generator
+    ) -> FloatArray:
+        form = form_of(self.terms, self.space, theta, self._dyad_weights @ theta)
+        for _ in range(sweeps):
+            uniforms = rng.random(x.shape)
+            if form is None:
+                x = self._plain_sweep(theta, x, uniforms)
+            else:
+                x = swept(form, self.space, x, uniforms)
+        return x
 
     def _plain_sweep(self, theta: FloatArray, x: FloatArray, uniforms: FloatArray) -> FloatArray:
         """The same for terms that are not compiled."""
@@ -131,8 +138,7 @@ class ERGM:
         x = self._bernoulli(self.anchor(theta), size, rng)
         if self.is_dyadic(theta):
             return x
-        for _ in range(SWEEPS):
-            x = self.sweep(theta, x, rng)
+        x = self._swept(theta, x, SWEEPS, rng)
         line = degenerate_line(self, theta, x)
         if line:
             warnings.warn(line, DegenerateWarning, stacklevel=2)
@@ -194,9 +200,7 @@ class ERGM:
     def pilot(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """A few graphs of the model, from Bernoulli graphs of the terms of single dyads."""
         x = self._bernoulli(np.where(self._dyadic, theta, 0.0), PILOT_GRAPHS, rng)
-        for _ in range(PILOT_SWEEPS):
-            x = self.sweep(theta, x, rng)
-        return x
+        return self._swept(theta, x, PILOT_SWEEPS, rng)
 
     def _matched(self, theta: FloatArray) -> FloatArray:
         """Logistic regression of the pilot's dyads on the weights of the dyads, by Newton."""
