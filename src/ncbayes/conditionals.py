@@ -91,14 +91,14 @@ def check_changes(losses: Sequence[Any], names: Sequence[str], owner: str) -> No
 
 
 def _states(model: Any, data: FloatArray) -> tuple[float, float]:
-    """The lower and the upper state: 0 and 1, or what the space says."""
-    low, high = getattr(model.space, "states", (0.0, 1.0))
+    """The lower and the upper state: 0 and 1, or -1 and 1 where the space says so."""
+    low, high = getattr(model.space, "lower", 0.0), 1.0
     if not ((data == low) | (data == high)).all():
         raise InputError(
             f"the pseudolikelihood is for data of {low:g} and {high:g}, got {shown(model)} on "
             f'{shown(model.space)}; fit against noise with engine="gibbs"'
         )
-    return float(low), float(high)
+    return float(low), high
 
 
 def _checked(found: object, model: Model, rows: int) -> FloatArray:

@@ -15,8 +15,9 @@ from ncbayes.pilots import Pilot, pilot
 
 # Rows that moments of the statistics are estimated from: a few per cent of error in a proposal.
 MOMENT_ROWS = 1000
-# Steps of Newton's method with simulated moments; the last ones only shake.
-NEWTON_STEPS = 4
+# Newton's method with simulated moments ends with a step of so few posterior sds, which is as near
+# as these moments lead, or after so many steps.
+NEAR, MOST_STEPS = 1.0, 20
 # A step is at most so many posterior sds: moments far from the pilot may say little.
 LONGEST = 5.0
 
@@ -84,9 +85,10 @@ def simulated_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> 
             'needs; write it, or fit against noise with engine="gibbs"'
         )
     found = pilot(model, data, rng)
+    gram, shift, theta = _expansion(model, sample, found, len(data), rng)
     began = time.perf_counter()
-    gram, shift = _expansion(model, sample, found, len(data), rng)
-    seconds = (time.perf_counter() - began) / NEWTON_STEPS * len(data) / MOMENT_ROWS
+    sample(theta, MOMENT_ROWS, rng)
+    seconds = (time.perf_counter() - began) * len(data) / MOMENT_ROWS
     return SimulatedLoss(found.total, data, model, gram, shift, seconds)
 
 
@@ -96,21 +98,21 @@ def _expansion(
     found: Pilot,
     rows: int,
     rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:
-    """``n Cov`` and ``total - n E + gram theta``, at an estimate by Newton's method."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``n Cov`` and ``total - n E + gram theta``, at an estimate by Newton's method; that too."""
     theta = found.theta
     size = max(MOMENT_ROWS, 10 * len(theta))
-    for step in range(NEWTON_STEPS):
+    for step in range(MOST_STEPS):
         statistics = np.asarray(model.statistics(sample(theta, size, rng)))
         gram = rows * np.atleast_2d(np.cov(statistics, rowvar=False))
         gradient = found.total - rows * statistics.mean(axis=0)
-        if step == NEWTON_STEPS - 1:
-            break
         precision = gram + found.penalty
         move = np.linalg.solve(precision, gradient - found.penalty @ theta)
-        length = float(np.sqrt(move @ precision @ move))
+        length = float(np.sqrt(move @ precision @ move / len(move)))
+        if length < NEAR or step == MOST_STEPS - 1:
+            break
         theta = _possible(sample, theta, move * min(1.0, LONGEST / max(length, 1e-300)), rng)
-    return gram, gradient + gram @ theta
+    return gram, gradient + gram @ theta, theta
 
 
 def _possible(

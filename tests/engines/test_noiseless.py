@@ -15,6 +15,7 @@ from ncbayes.engines import Exact, Exchange, Hyvarinen, Pseudolikelihood
 from ncbayes.engines import exact as exact_module
 from ncbayes.engines import exchange as exchange_module
 from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
+from ncbayes.pilots import _against_noise, pilot
 
 quick = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 PRIOR = ncb.priors.Normal(0.8, mean=0.5)
@@ -432,14 +433,27 @@ def test_settings_of_the_exchange_are_whole_numbers(options, message):
     [
         (TorusGraph(2), np.random.default_rng(3).vonmises(0, 2, (30, 2)) % (2 * np.pi)),
         (Gaussian(2), np.random.default_rng(3).normal(50, 4, (30, 2))),
-        (Ising(3), np.ones((6, 3))),
+        (Ising(3), np.vstack([1 - np.eye(3), np.ones((3, 3))])),
     ],
-    ids=["weak", "far", "constant"],
+    ids=["weak", "far", "few"],
 )
 def test_exact_runs_on_awkward_data(model, data):
-    """Weak data, data far from zero, data that do not vary: chains move and stay finite."""
+    """Weak data, data far from zero, states never seen: chains move and stay finite."""
     posterior = ncb.fit(
         model, data, engine="exact", draws=300, tune=100, chains=2, seed=1, cores=1, progress=False
     )
     assert np.isfinite(posterior.log_z).all()
     assert posterior.summary()["ess_bulk"].min() > 30
+
+
+@quick
+def test_the_pilot_of_a_grid_is_near_where_a_contrast_is_not(seed):
+    model = Ising(
+        49, fields=False, edges=ncb.models.grid_edges(7, 7), coding="spins", coupling="common"
+    )
+    rng = np.random.default_rng(seed)
+    data = model.sample(np.array([0.4]), 400, rng)
+    found = pilot(model, data, rng)
+    assert abs(found.theta[0] - 0.4) < 0.05
+    assert abs(_against_noise(model, data, found.penalty, rng)[0] - 0.4) > 0.05
+    assert found.total.tolist() == model.statistics(data).sum(axis=0).tolist()
