@@ -30,6 +30,9 @@ FAMILIES: dict[str, tuple[Any, list[float], int]] = {
     ),
     "torus_2": (ncb.models.TorusGraph(2), [0.6, -0.3, 0.0, 0.5, 0.8, 0.2, -0.4, 0.0], 200),
     "gaussian_2": (ncb.models.Gaussian(2), [0.5, -0.2, 1.0, 1.5, 0.4], 200),
+    "truncated_2": (ncb.models.TruncatedGaussian(2), [0.5, 0.2, 1.0, 1.5, 0.4], 200),
+    "counts_2": (ncb.models.ConwayMaxwell(2, most=15), [0.8, 0.5, 1.2, 0.8, 0.05], 200),
+    "ergm_5": (ncb.models.ERGM(5, ["edges", "triangles"]), [-0.6, 0.4], 200),
 }
 
 
