@@ -78,29 +78,12 @@ def split(months: np.ndarray, folds: int, seed: int = SEED) -> np.ndarray:
     return found
 
 
-class Kernels:
-    """Kernel density estimates in km of points in degrees, by month or of all months together."""
-
-    def __init__(
-        self,
-        points: pd.DataFrame,
-        months: np.ndarray,
-        outline: object,
-        pooled: bool,
-        width: float = 1.0,
-    ):
-        self.map = ncb.spaces.Projection.around(points)
-        rings = ncb.spaces.Region.of(outline).rings
-        domain = ncb.spaces.Region(tuple(self.map.forward(ring) for ring in rings))
-        self.pooled = pooled
-        labels = np.zeros(len(months), int) if pooled else months
-        estimate = ncb.baselines.TimewiseKDE.of(self.map.forward(points), labels, domain)
-        self.estimate = estimate if width == 1 else widened(estimate, width)
-
-    def log_density(self, month: int, points: object) -> np.ndarray:
-        """The log density per square kilometer in this month."""
-        label = 0 if self.pooled else month
-        return self.estimate.log_density(label, self.map.forward(points))
+def kernels(
+    points: pd.DataFrame, months: object, outline: object, width: float = 1.0
+) -> ncb.baselines.KDEOverTime:
+    """Kernel density estimates of these months, so many times as wide as Scott's rule has them."""
+    found = ncb.baselines.kde_over_time(points, months, domain=outline)
+    return found if width == 1 else replace(found, estimate=widened(found.estimate, width))
 
 
 def widened(estimate: ncb.baselines.TimewiseKDE, width: float) -> ncb.baselines.TimewiseKDE:
@@ -137,16 +120,14 @@ def measured(
     months = incidents.times.dt.month.to_numpy()
     held = split(months, folds) == fold
     if method in FITS:
-        posterior = fitted(incidents, ~held, method, tune=tune, draws=draws, chains=1)
-        score = ncb.densities.log_score(posterior, incidents.points[held], incidents.times[held])
-        return score.pointwise.to_numpy().tolist()
-    points = incidents.points
-    kde = Kernels(points[~held], months[~held], incidents.outline, *KERNELS[method])
-    scores = np.empty(len(points))
-    for month in np.unique(months[held]):
-        rows = held & (months == month)
-        scores[rows] = kde.log_density(month, points[rows])
-    return scores[held].tolist()
+        found = fitted(incidents, ~held, method, tune=tune, draws=draws, chains=1)
+        times = incidents.times
+    else:
+        pooled, width = KERNELS[method]
+        times = np.zeros(len(months)) if pooled else months
+        found = kernels(incidents.points[~held], times[~held], incidents.outline, width)
+    score = ncb.densities.log_score(found, incidents.points[held], times[held])
+    return score.pointwise.to_numpy().tolist()
 
 
 def table(scores: dict[str, list[list[float]]]) -> str:
@@ -181,13 +162,14 @@ def maps(posterior: ncb.Posterior, incidents: ncb.datasets.Incidents, size: int 
     density = ncb.densities.density(posterior, size=size, draws=1000)["mean"]
     density = density.isel(time=[k for k in SHOWN if k < density.sizes["time"]])
     y, x = (density[name].to_numpy() for name in density.dims[1:])
-    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    month = incidents.times.dt.to_period("M").astype(str).to_numpy()
-    kde = Kernels(incidents.points, month, incidents.outline, pooled=False)
     labels = [str(label) for label in density["label"].to_numpy()]
-    kernels = [np.exp(kde.log_density(label, grid)).reshape(len(y), len(x)) for label in labels]
+    month = incidents.times.dt.to_period("M").astype(str).to_numpy()
+    kde = ncb.baselines.kde_over_time(
+        incidents.points, incidents.times, domain=incidents.outline, every="month"
+    )
+    rival = ncb.densities.density(kde, times=labels, size=size)["mean"]
     rings = ncb.spaces.Region.of(incidents.outline).rings
-    top = max(float(density.max()), float(np.max(kernels)))
+    top = float(max(density.max(), rival.max()))
     turned = 1 / np.cos(np.radians(y.mean()))
     tall = turned * np.ptp(y) / np.ptp(x)
     figure, axes = plt.subplots(
@@ -195,7 +177,7 @@ def maps(posterior: ncb.Posterior, incidents: ncb.datasets.Incidents, size: int 
         sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
     for row, (words, values) in enumerate(
-        [("NC-Bayes", density.to_numpy()), ("KDE month by month", kernels)]
+        [("NC-Bayes", density.to_numpy()), ("KDE month by month", rival.to_numpy())]
     ):
         axes[row, 0].set_ylabel(words, fontsize="large")
         for axis, label, here in zip(axes[row], labels, values, strict=True):

@@ -427,7 +427,7 @@ def test_forecasts_know_their_time_and_need_a_random_walk(washington, seed):
     with pytest.raises(ncb.InputError, match="needs the variance of a random walk, and the prior"):
         densities.forecast(washington)
     theta, variance = washington.theta.to_numpy()[0], np.full((40, 1), 0.1)
-    field = readout.fitted_field("here", washington)
+    field = readout.ground("here", washington)
     moving = by_hand(field, theta, MONTH_LABELS, theta_variance=variance)
     found = densities.forecast(moving, 2, size=10)
     assert found["time"].to_numpy()[0] == np.datetime64("2022-05-01")

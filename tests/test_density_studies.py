@@ -96,17 +96,17 @@ def test_kernels_integrate_to_one_in_the_city(monkeypatch):
     monkeypatch.setattr(crime, "NODES", 50_000)
     city = ncb.datasets.incidents(seed=1)
     months = city.times.dt.month.to_numpy()
-    kde = crime.Kernels(city.points, months, city.outline, pooled=False)
-    region = kde.estimate.domain
-    at = region.uniform(20_000, np.random.default_rng(1))
-    values = np.exp(region.log_volume + kde.log_density(3, kde.map.inverse(at)))
+    kde = crime.kernels(city.points, months, city.outline)
+    at = kde.space.uniform(20_000, np.random.default_rng(1))
+    values = np.exp(kde.space.log_volume + kde.estimate.log_density("3", at))
     assert abs(values.mean() - 1) < 5 * values.std() / np.sqrt(len(at)) + 1e-3
-    assert not np.isfinite(kde.log_density(3, [[-30.2, 45.0]]))
+    assert ncb.densities.density(kde, [[-30.2, 45.0]], times=[3])["mean"].item() == 0
     # Scott's width by the other way to normalize.
     again = crime.widened(kde.estimate, 1.0)
     np.testing.assert_allclose(again.log_mass, kde.estimate.log_mass, atol=0.02)
-    pooled = crime.Kernels(city.points, months, city.outline, pooled=True)
-    np.testing.assert_array_equal(*(pooled.log_density(m, city.points[:5]) for m in (1, 12)))
+    narrow = crime.kernels(city.points, months, city.outline, 0.7)
+    wide = kde.estimate.kernels[2].covariance
+    np.testing.assert_allclose(narrow.estimate.kernels[2].covariance, 0.49 * wide)
 
 
 def test_both_rows_of_maps_have_one_scale_of_colours(monkeypatch):

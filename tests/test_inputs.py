@@ -392,8 +392,8 @@ SETTINGS = {
     },
     "old random numbers": (lambda: fit(seed=np.random.RandomState(1)), "seed must .* RandomState"),
     "engine": (
-        lambda: fit(engine="nuts"),
-        r"engine must be one of 'auto', 'gibbs'.* or an engine such as .*Gibbs\(\), got 'nuts'",
+        lambda: fit(engine="hmc"),
+        r"engine must be one of 'auto', .*'gibbs'.* or an engine such as .*Gibbs\(\), got 'hmc'",
     ),
     "engine class": (lambda: fit(engine=ncb.engines.Gibbs), "engine must .* got the class Gibbs$"),
     "engine None": (lambda: fit(engine=None), "engine must be one of .* got None$"),

@@ -292,3 +292,119 @@ def test_a_model_that_cannot_replicate_is_refused():
     posterior = at(THREE, np.zeros((1, 18)))
     with pytest.raises(ncb.InputError, match="Recorded has no sweep, so data can't be replicated"):
         predictive.check_angles(posterior, model, np.zeros((4, 3)), sweeps=2)
+
+
+def of_data(model, theta, x, groups=("all",)):
+    """A posterior with these draws that holds its data."""
+    posterior = at(model, theta, groups=groups)
+    rows = xr.Dataset(
+        {"points": (("row", "axis"), x)}, coords={"group": ("row", np.repeat(groups[0], len(x)))}
+    )
+    tree = dict(posterior.data.children)
+    parts = {"posterior": tree["posterior"].to_dataset(), "observed_data": rows}
+    return ncb.Posterior(xr.DataTree.from_dict(parts))
+
+
+class Shelf(Recorded):
+    """Replicates what it is given, of a Gaussian."""
+
+    def __init__(self, sets):
+        super().__init__(sets)
+        model = ncb.models.Gaussian(2)
+        self.space, self.groups = model.space, model.groups
+        self.statistics, self.log_base = model.statistics, model.log_base
+
+
+NORMAL = ncb.models.Gaussian(2)
+STANDARD = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
+
+
+def spread(x):
+    return x.std(axis=0)
+
+
+def test_own_statistics_and_functions_are_brute_force(seed):
+    x, *sets = np.random.default_rng(seed).normal(size=(13, 30, 2))
+    posterior = of_data(NORMAL, np.tile(STANDARD, (24, 1)), x)
+    check = predictive.check(posterior, Shelf(sets), draws=12, level=0.5)
+    assert check.table["statistic"].tolist() == ["linear"] * 2 + ["precision"] * 3
+    names = ["x1", "x2", "-x1^2/2", "-x2^2/2", "-x1*x2"]
+    assert check.table["component"].tolist() == names
+    means = np.array([NORMAL.statistics(each).mean(axis=0) for each in sets])
+    ours = NORMAL.statistics(x).mean(axis=0)
+    assert np.allclose(check.table["observed"], ours)
+    assert np.allclose(check.table["replicated"], means.mean(axis=0))
+    assert np.allclose(check.table[["low", "high"]].T, np.quantile(means, [0.25, 0.75], axis=0))
+    tails = np.minimum((means >= ours).sum(axis=0), (means <= ours).sum(axis=0))
+    assert np.allclose(check.table["p_value"], np.minimum(1, 2 * (1 + tails) / 13))
+    assert np.allclose(check.replications, means)
+    one = predictive.check(posterior, Shelf(sets), spread, draws=12)
+    assert one.table["statistic"].tolist() == ["spread"] * 2
+    assert one.table["component"].tolist() == ["0", "1"]
+    assert np.allclose(one.table["observed"], x.std(axis=0))
+    largest = {"largest": lambda points: points.max(), "spread": spread}
+    both = predictive.check(posterior, Shelf(sets), largest, draws=12)
+    assert both.table["component"].tolist() == ["", "0", "1"]
+    assert both.table["observed"][0] == x.max()
+    assert list(both.summary().index) == ["largest", "spread"]
+    other = predictive.check(posterior, Shelf([each + 1 for each in sets]), data=x + 1, draws=12)
+    assert np.allclose(other.table["observed"][:2], ours[:2] + 1)
+
+
+def test_p_values_of_functions_are_uniform_at_the_truth_and_not_elsewhere(seed):
+    rng = np.random.default_rng(seed)
+
+    def p_value(theta):
+        x = NORMAL.sample(theta, 30, rng)
+        posterior = of_data(NORMAL, STANDARD, x)
+        return predictive.check(posterior, NORMAL, spread, draws=19, seed=rng).table["p_value"]
+
+    right = np.array([p_value(STANDARD) for _ in range(200)])
+    wrong = np.array([p_value(STANDARD * [1, 1, 2, 2, 1]) for _ in range(40)])
+    # Two-sided p-values of 19 replications are the multiples of 0.1, each with probability 0.1.
+    assert min(uniformity(column) for column in right.T) > 1e-7
+    assert max(uniformity(column) for column in wrong.T) < 1e-7
+
+
+def test_a_fit_of_ising_votes_is_checked_as_it_is(seed):
+    model = Ising(3)
+    x = model.sample(np.array([0.2, -0.3, 0.1, 1.0, 0.0, -0.8]), 150, np.random.default_rng(seed))
+    posterior = fit(model, x, seed)
+    check = predictive.check(posterior, model, draws=40, seed=seed, sweeps=10)
+    # Means of fitted statistics are reproduced nearly by construction: far within 5 sds.
+    off = check.table["observed"] - check.table["replicated"]
+    assert np.abs(off / check.replications.std(axis=0)).max() < 5
+    assert check.summary()["count"].tolist() == [3, 3]
+
+
+def broken(points):
+    return np.nan
+
+
+def growing(points):
+    growing.size = getattr(growing, "size", 0) + 1
+    return np.zeros(growing.size)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"posterior": 3}, "predictive.check needs the posterior that ncbayes.fit"),
+        ({"model": 3}, "model must be the one that was fitted, got 3"),
+        ({"model": Ising(2)}, "model must be the one that was fitted, with the statistics"),
+        ({"model": THREE}, "model must be the one that was fitted, with the statistics"),
+        ({"statistics": "mean"}, "statistics must be a function of points .* got 'mean'"),
+        ({"statistics": {}}, "statistics must be a function of points"),
+        ({"statistics": {"a": 3}}, "statistics must be a function of points"),
+        ({"statistics": broken}, "the statistic 'broken' must return a finite number or vector"),
+        ({"statistics": growing}, "'growing' must have as many numbers for every data set, got 1"),
+        ({"draws": 0}, "draws must be a whole number, 1 or more"),
+        ({"level": 0}, "level must be between 0 and 1"),
+        ({"posterior": at(NORMAL, STANDARD)}, r"the posterior holds no data; pass data=\.\.\."),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(change, message):
+    x = np.random.default_rng(1).normal(size=(5, 2))
+    given = {"posterior": of_data(NORMAL, STANDARD, x), "model": NORMAL, "draws": 3, **change}
+    with pytest.raises(ncb.InputError, match=message):
+        predictive.check(**given)

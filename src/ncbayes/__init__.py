@@ -7,21 +7,26 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-from ncbayes import engines, models, noise, priors, spaces
+from ncbayes import energies, engines, models, noise, priors, spaces
 from ncbayes.base import InputError
+from ncbayes.comparison import compare
 from ncbayes.diagnostics import FitWarning
+from ncbayes.energies import Energy
 from ncbayes.fit import fit
 from ncbayes.over_time import fit_density_over_time
 from ncbayes.posterior import Posterior, load
 
 __all__ = [
+    "Energy",
     "FitWarning",
     "InputError",
     "Posterior",
     "asymptotics",
     "baselines",
+    "compare",
     "datasets",
     "densities",
+    "energies",
     "engines",
     "fit",
     "fit_density_over_time",
@@ -33,6 +38,7 @@ __all__ = [
     "plots",
     "predictive",
     "priors",
+    "scores",
     "spaces",
     "testing",
 ]
@@ -48,6 +54,7 @@ _LATER = frozenset(
         "metrics",
         "plots",
         "predictive",
+        "scores",
         "testing",
     }
 )

@@ -159,7 +159,8 @@ def _updated(
         # A poor estimate makes poor noise, the more so the larger alpha is.
         alpha = settings.wanted_alpha(bases[0]) * 0.5**misses
         settings = dataclasses.replace(settings, alpha=alpha)
-    before, proposed = state.trial, tempered(problem, settings, bases, state.trial.coef, rng)
+    coef = state.trial.coef if state.record else guessed(problem, state.trial.coef)
+    before, proposed = state.trial, tempered(problem, settings, bases, coef, rng)
     new = tuple(
         old if proposal is None else proposal
         for old, proposal in zip(state.temperings, proposed, strict=True)
@@ -186,6 +187,20 @@ def _updated(
         for better, proposal, old in zip(made, proposed, state.temperings, strict=True)
     )
     return _State(merged, chosen, (*state.record, record))
+
+
+def guessed(problem: Problem, coef: FloatArray) -> FloatArray:
+    """coef with theta as the model guesses it from the data, group by group; as it is if it can't.
+
+    Where noise matched to the data is far from them, what a trial with it estimates is worthless.
+    """
+    guess = getattr(problem.model, "guess", None)
+    if guess is None:
+        return coef
+    guesses = [
+        guess(data) if len(data) else row[:-1] for data, row in zip(problem.data, coef, strict=True)
+    ]
+    return np.column_stack([np.array(guesses), coef[:, -1]])
 
 
 def tempered(

@@ -118,6 +118,16 @@ def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Data
     import xarray as xr
 
     coef, dims = stacked["coef"], ("chain", "draw", "group", "statistic")
+    named = getattr(problem.model, "variables", None)
+    if named is not None:
+        return xr.Dataset(
+            {**named(coef, problem.data), **_sampled(stacked, "scales/")},
+            coords={
+                "chain": np.arange(coef.shape[0]),
+                "draw": np.arange(coef.shape[1]),
+                "group": list(problem.labels),
+            },
+        )
     return xr.Dataset(
         {
             **{name: (dims[: each.ndim], each) for name, each in problem.parameters(coef).items()},
@@ -173,7 +183,7 @@ def _noise(
     sets = stacked["stats/noise_set"][0]
     rows, facts = [], []
     for k, state in states.items():
-        coef = stacked["coef"][:, sets == k].mean(axis=(0, 1))
+        coef = _typical(problem, {name: stacked[name][:, sets == k] for name in stacked})
         for g, each in enumerate(state.sets):
             rows.append((k, problem.labels[g], each))
             facts.append(_facts(problem, g, each, coef[g]))
@@ -206,6 +216,15 @@ def _noise(
     )
 
 
+def _typical(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> FloatArray:
+    """The mean coef; of an energy the likeliest, since a mean of several modes is like none."""
+    coef = stacked["coef"]
+    if not hasattr(problem.model, "curve"):
+        return np.asarray(coef.mean(axis=(0, 1)))
+    best = np.argmax(stacked["stats/log_likelihood"])
+    return np.asarray(coef.reshape(-1, *coef.shape[2:])[best])
+
+
 _OF_NOISE = ("points", "log_density", "log_density_at_data")
 
 
@@ -216,7 +235,7 @@ def _repeated(rows: list[tuple[int, str, NoiseSet]], position: int) -> NDArray[A
 
 def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> dict[str, Any]:
     """Numbers about one noise set, and the log odds of its points and of the data."""
-    each = problem.contrast(group, noise)
+    each = problem.contrast_near(group, noise, coef)
     if not len(each.offset):  # a time without points has no noise either
         return {**dict.fromkeys(diagnostics.NOISE_FACTS, np.nan), "noise_points": 0.0,
                 "data": np.zeros(0), "noise": np.zeros(0)}  # fmt: skip

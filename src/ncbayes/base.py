@@ -75,7 +75,8 @@ class Space(Protocol):
     """Where points live.
 
     Optional, for the Hyvarinen score: ``score_weight(x)``, weights (n, dimension) that vanish with
-    x_j where the space ends and are 1 where it does not end, and their derivatives by x_j.
+    x_j where the space ends and are 1 where it does not end, and their derivatives by x_j. For data
+    of another form: ``from_objects(data)``, such data as rows, and any others as they are.
     """
 
     @property
@@ -100,18 +101,30 @@ class Model(Protocol):
     """An exponential family ``log p(x) = theta . statistics(x) + log_base(x) - log Z(theta)``.
 
     Optional powers, asked for by name when an engine or a read-out needs them:
-    ``design(x)`` (a structured operator cheaper than the dense matrix),
-    ``sample(theta, size, rng)``, ``log_partition(theta)``, ``sweep(theta, x, rng)`` (one
-    Gibbs sweep of every row of x by the model's conditionals, which leaves the model at theta
-    invariant; annealed noise needs it), ``score_statistics(x, j)`` (first and second derivatives by
-    coordinate j of the statistics and, in a last column, of log_base: two arrays (n, p + 1); the
-    Hyvarinen engine needs it, for few rows at a time), ``clusters`` (for each statistic the number
-    of the run of statistics that it belongs to, such as those of an edge; grouped priors need it),
-    ``change_statistics(x, j)`` of binary models (statistics of the rows with coordinate j at its
-    upper state less those with it at its lower one, (n, p); pseudolikelihood needs it),
-    ``check_data(x)`` (an InputError where all rows together can't inform theta), and of
-    graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
-    of edge statistic -> its columns, one an edge).
+
+    - ``design(x)``: a structured operator cheaper than the dense matrix
+    - ``sample(theta, size, rng)`` and ``log_partition(theta)``
+    - ``sweep(theta, x, rng)``: one Gibbs sweep of every row of x by the model's conditionals, which
+      leaves the model at theta invariant; annealed noise needs it
+    - ``path(theta, alpha)``: two parameters: where annealing begins, at which ``sample`` and
+      ``log_partition`` are exact, and where the noise lies, alpha of the way to theta; without it
+      they are 0 and alpha theta
+    - ``guess(x)``: a quick estimate of theta, such as that of maximum pseudolikelihood; the first
+      noise that is made from the model is made there
+    - ``change_statistics(x, j)``, of binary models: statistics with coordinate j at its upper state
+      less those at its lower one, (n, p); the pseudolikelihood needs it
+    - ``score_statistics(x, j)``: first and second derivatives by coordinate j of the statistics
+      and, in a last column, of log_base: two arrays (n, p + 1); the Hyvarinen engine needs it, for
+      few rows at a time
+    - ``check_data(x)``: an InputError where all rows together can't inform theta
+    - ``concerns(theta, x)``: what is wrong with a fit of the points x, theta its mean, a line each
+    - ``clusters``: for each statistic the number of the run of statistics that it belongs to, such
+      as those of an edge; grouped priors need it
+    - of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
+      of edge statistic -> its columns, one an edge)
+
+    A model whose log density is not linear in its parameters has ``curve(data, noise)`` (see
+    ``Energy``), and only the NUTS engine fits it.
     """
 
     @property
@@ -289,11 +302,16 @@ class Pooling(Prior, Protocol):
 
 @dataclass(frozen=True)
 class Draw:
-    """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep."""
+    """A state of a chain: coef (group, coefficient), the prior's scales, facts about the sweep.
+
+    ``memory`` is what an engine has to know in its next sweep besides, such as a step size: a
+    checkpoint holds it, the posterior does not.
+    """
 
     coef: FloatArray
     scales: State
     stats: Mapping[str, float] = field(default_factory=dict)
+    memory: State = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Space, shown
-from ncbayes.spaces import Reals, as_points, column_count
+from ncbayes.events import events
+from ncbayes.spaces import Box, Projection, Reals, Region, as_points, column_count
 
 # Spread of a time's points in any direction, as a share of that of all points, below which they
 # count as lying on a line.
@@ -131,6 +132,74 @@ class TimewiseKDE:
         if self.domain is None:
             return logs
         return np.where(self.domain.contains(rows), logs, -np.inf)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KDEOverTime:
+    """A kernel density estimate for each time, as ``ncbayes.densities`` reads it.
+
+    ``estimate`` and ``points``, those of each time by label, are in the coordinates of ``space``:
+    in km with a ``projection``. ``times`` are datetimes or numbers, None where there are labels
+    only. ``dropped`` points lay outside the space and were left out.
+    """
+
+    estimate: TimewiseKDE
+    space: Box | Region
+    axes: tuple[str, ...]
+    times: NDArray[Any] | None
+    points: Mapping[str, FloatArray]
+    projection: Projection | None = None
+    dropped: int = 0
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the times are called, in order."""
+        return self.estimate.labels
+
+    def __repr__(self) -> str:
+        counts = [len(own) for own in self.points.values()]
+        span = self.labels[0] if len(counts) == 1 else f"{self.labels[0]} to {self.labels[-1]}"
+        facts = [f"axes {', '.join(self.axes)}", f"times {len(counts)} ({span})"]
+        if 0 in counts:
+            facts.append(f"{counts.count(0)} of them without points")
+        if self.dropped:
+            facts.append(f"{self.dropped} points outside the domain dropped")
+        return f"<KDEOverTime of {sum(counts)} points: {', '.join(facts)}>"
+
+
+def kde_over_time(
+    points: Any,
+    times: Any,
+    *,
+    domain: Any = None,
+    every: str | float | None = None,
+    degrees: bool | None = None,
+    outside: str = "error",
+) -> KDEOverTime:
+    """Kernel density estimates time by time, from what ``fit_density_over_time`` takes.
+
+    All arguments are those of ``ncbayes.fit_density_over_time``: the same points, periods, domain
+    and map. The estimates are those of ``TimewiseKDE``, zero outside the domain and normalized
+    inside. A period without points takes the estimate from all points.
+
+    ``densities.density``, ``change`` and ``log_score`` and ``plots.density_maps``,
+    ``density_bands`` and ``animation`` take the result like a posterior. It has no draws,
+    and so neither standard deviations nor intervals.
+
+    >>> heights, years = [1.0, 1.4, 1.9, 1.1, 1.5, 2.2], [2021, 2021, 2021, 2023, 2023, 2023]
+    >>> kde_over_time(heights, years, every=1)
+    <KDEOverTime of 6 points: axes x1, times 3 (2021 to 2023), 1 of them without points>
+    """
+    found = events(
+        "kde_over_time", points, times, domain=domain, every=every, degrees=degrees, outside=outside
+    )
+    labels, groups = list(found.groups), found.groups
+    stamps = np.repeat(labels, [len(own) for own in groups.values()])
+    rows = np.concatenate(list(groups.values()))
+    estimate = TimewiseKDE.of(rows, stamps, found.space, labels=labels)
+    return KDEOverTime(
+        estimate, found.space, found.axes, found.times, groups, found.projection, found.dropped
+    )
 
 
 def _labelled(

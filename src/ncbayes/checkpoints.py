@@ -172,6 +172,7 @@ def _pack(state: ChainState) -> dict[str, Any]:
         "noise_sets": len(state.noise.sets),
     }
     record |= {f"scales/{name}": values for name, values in state.draw.scales.items()}
+    record |= {f"memory/{name}": values for name, values in state.draw.memory.items()}
     if state.noise.index < 0:
         for g, each in enumerate(state.noise.sets):
             record |= {f"noise/{g}/{name}": values for name, values in vars(each).items()}
@@ -179,17 +180,20 @@ def _pack(state: ChainState) -> dict[str, Any]:
 
 
 def _unpack(record: Mapping[str, NDArray[Any]], fixed: Callable[[int], NoiseState]) -> ChainState:
-    scales = {
-        name.removeprefix("scales/"): values
-        for name, values in record.items()
-        if name.startswith("scales/")
-    }
+    scales, memory = (
+        {
+            name.removeprefix(prefix): values
+            for name, values in record.items()
+            if name.startswith(prefix)
+        }
+        for prefix in ("scales/", "memory/")
+    )
     index = int(record["noise"])
     noise = fixed(index) if index >= 0 else NoiseState(_noise_sets(record), -1)
     return ChainState(
         sweep=int(record["sweep"]),
         kept=int(record["kept"]),
-        draw=Draw(record["coef"], scales),
+        draw=Draw(record["coef"], scales, memory=memory),
         noise=noise,
         rng=json.loads(str(record["rng"])),
         plan=tuple(Segment(*map(int, row)) for row in record["plan"]),

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from ncbayes.adaptation import SETTLED, Trial, kept_with, tempered, trial
+from ncbayes.adaptation import SETTLED, Trial, guessed, kept_with, tempered, trial
 from ncbayes.base import FloatArray, InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
@@ -58,10 +58,10 @@ def choose(
     for name, fitted in families(problem.model.space).items():
         with suppress(InputError):  # no density at some of the data, say
             trials.run(name, _fitted(problem, fitted))
-    for _ in range(settings.rounds):
+    for number in range(settings.rounds):
         before, share = trials.chosen, trials.kept[trials.chosen]
         for alpha in settings.alphas:
-            trials.run(f"model^{alpha:g}", trials.tempered(alpha))
+            trials.run(f"model^{alpha:g}", trials.tempered(alpha, first=number == 0))
         if trials.chosen == before and trials.kept[before] < (1 + SETTLED) * share:
             break
     kept = trials.kept
@@ -158,10 +158,10 @@ class _Trials:
             # The contrasts are large, and there are many candidates.
             self.done[name] = _Tried(noises, replace(new, contrasts=()), by_ratio)
 
-    def tempered(self, alpha: float) -> tuple[Noise, ...] | None:
-        """The model tempered at the best estimate so far; None where the guard refuses them all.
+    def tempered(self, alpha: float, first: bool) -> tuple[Noise, ...] | None:
+        """The model tempered at its guess (``first``) or at the best estimate so far.
 
-        Groups for which it does keep the noise matched to them.
+        None where the guard refuses them all; groups for which it does keep their matched noise.
         """
         problem, best = self._problem, self.best()
         settings = Adaptive(alpha=alpha, base=_base(problem))
@@ -171,7 +171,8 @@ class _Trials:
         )
         if best is None:
             return None
-        found = tempered(problem, settings, bases, best.coef, self.rng())
+        coef = guessed(problem, best.coef) if first else best.coef
+        found = tempered(problem, settings, bases, coef, self.rng())
         if all(each is None for each in found):
             return None
         return tuple(

@@ -9,8 +9,8 @@ sees a model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit
@@ -25,8 +25,8 @@ from ncbayes.base import (
     NoiseSet,
     Prior,
 )
+from ncbayes.curved import Curved
 from ncbayes.linalg.designs import Dense, with_intercept
-from ncbayes.score import ScoreLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +51,59 @@ class Target:
     """What an engine leaves invariant: the contrasts of all groups and the prior of coef.
 
     ``lasting``: there are many sweeps to come on it, so that work done once for all of them pays.
-    ``losses``: for engines that do without noise, instead of contrasts; coef is then theta.
+    ``losses``: for engines that do without noise, instead of contrasts: one Loss a group, of the
+    kind that the engine names; coef is then theta. ``normalizer``: whether the last column of the
+    contrasts is the free normalizer.
+    ``curves``: instead of contrasts where log odds are not linear in coef.
     """
 
     contrasts: tuple[Contrast, ...]
     prior: Prior
     lasting: bool = True
-    losses: tuple[ScoreLoss, ...] = ()
+    losses: tuple[Any, ...] = ()
+    normalizer: bool = True
+    curves: tuple[Curved, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of coef, (group, coefficient)."""
         if self.losses:
-            return len(self.losses), len(self.losses[0].shift)
+            return len(self.losses), self.losses[0].size
+        if self.curves:
+            return len(self.curves), len(self.curves[0].start)
         return len(self.contrasts), self.contrasts[0].design.shape[1]
+
+
+class Loss(Protocol):
+    """What one group's data say about theta without noise; what else it has is its kind's."""
+
+    @property
+    def size(self) -> int:
+        """The number of statistics."""
+        ...
+
+    @property
+    def arrays(self) -> tuple[FloatArray, ...]:
+        """Numbers by which a checkpoint knows it again."""
+        ...
+
+    @property
+    def sweep_seconds(self) -> float:
+        """A guess at the time of one sweep of its engine."""
+        ...
 
 
 @runtime_checkable
 class Engine(Protocol):
     """A Markov kernel for coef and the prior's scales; no storage, no warm-up, no printing.
 
-    An engine with the attribute ``uses_noise = False`` gets ``target.losses`` instead of contrasts,
-    and has a ``learning_rate``. One with ``uncentred = True`` gets statistics as the model has
-    them, not less their mean over the data.
+    An engine with the attribute ``likelihood`` does without noise: it gets ``target.losses`` of
+    that kind, "score", "exact", "simulated" or "conditionals", instead of contrasts. Where it
+    knows log Z, coef has one column more than the target, c = -log Z. One with
+    ``uncentred = True`` gets statistics as the model has them, not less their mean over the data.
+    One with ``adapting(sweeps)`` is replaced by what that returns: it may adapt in its first
+    sweeps, which are discarded, by what the draws' memory holds. ``packages`` names those that its
+    draws depend on, whose versions a checkpoint compares.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -87,7 +117,7 @@ class Engine(Protocol):
 
 def uses_noise(engine: object) -> bool:
     """Whether an engine works on contrasts, as all do that do not say otherwise."""
-    return bool(getattr(engine, "uses_noise", True))
+    return not hasattr(engine, "likelihood")
 
 
 def statistic_names(model: Model) -> list[str]:
@@ -196,14 +226,18 @@ def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
     """The same target with other labels, for checks that simulate them."""
     contrasts = tuple(
         Contrast(old.design, old.offset, label)
-        for old, label in zip(target.contrasts, labels, strict=True)
+        for old, label in zip(target.contrasts, labels, strict=False)
     )
-    return Target(contrasts, target.prior, target.lasting)
+    curves = tuple(
+        replace(old, is_data=label) for old, label in zip(target.curves, labels, strict=False)
+    )
+    return replace(target, contrasts=contrasts, curves=curves)
 
 
 __all__ = [
     "Contrast",
     "Engine",
+    "Loss",
     "Target",
     "contrast",
     "data_alone",

@@ -4,7 +4,9 @@ The density of a draw is ``p_t(x) = exp(theta_t . statistics(x)) / Z_t`` inside 
 outside, with Z_t worked out numerically for every draw: the log_z of the fit is not used.
 
 All functions take a posterior of ``ncbayes.fit_density_over_time`` or of a fit of
-``ncbayes.models.RadialBasis``, also one from a file, and share these arguments:
+``ncbayes.models.RadialBasis``, also one from a file. ``density``, ``change`` and ``log_score`` also
+take kernels of ``ncbayes.baselines.kde_over_time``, whose results have ``mean`` only. They share
+these arguments, of which ``draws``, ``interval`` and ``level`` mean nothing to kernels:
 
 ``at``        points (n, d) in the coordinates of the data (degrees, if these were degrees; the
               density is then per square kilometer), or None for a grid over the domain, with NaN
@@ -35,14 +37,18 @@ from ncbayes.exports import to_geojson, to_geotiff
 from ncbayes.inputs import Seed, checked_count, checked_entropy
 from ncbayes.posterior import Posterior
 from ncbayes.readout import (
+    DENSITY,
+    KERNELS,
+    Density,
     Fitted,
+    Source,
+    check_draws,
     check_interval,
     described,
     fitted,
-    fitted_field,
-    moments,
-    pieces,
+    ground,
     reduced,
+    source,
     thinned,
 )
 from ncbayes.sites import Sites, axis_names, checked_points, sites, units
@@ -74,7 +80,7 @@ STEPS = ("theta.variance", "basis.variance")
 
 @dataclass(frozen=True, eq=False)
 class LogScore:
-    """Log posterior mean density of held-out points: larger is better.
+    """Log posterior mean density of held-out points, or log density of kernels: larger is better.
 
     ``total`` and ``mean`` over all points, ``by_time`` the mean at each time that has points, and
     ``pointwise`` the score of each point.
@@ -87,7 +93,7 @@ class LogScore:
 
 
 def density(
-    posterior: Posterior,
+    posterior: Density,
     at: Any = None,
     *,
     times: Sequence[Any] | None = None,
@@ -96,7 +102,10 @@ def density(
     size: int = 60,
     draws: int = 1000,
 ) -> xr.Dataset:
-    """The density at every time, or at these: ``mean``, ``sd``, and the ends ``low``, ``high``."""
+    """The density at every time, or at these: ``mean``, ``sd``, and the ends ``low``, ``high``.
+
+    Of kernels: ``mean``, the estimate.
+    """
     found, where = _opened("densities.density", posterior, at, size, draws)
     if times is not None:
         found = found.at(chosen(times, found.field.times, found.labels))
@@ -109,7 +118,7 @@ def density_draws(
     """The density of every draw, (sample, time, ...); it integrates to one over the domain."""
     import xarray as xr
 
-    found, where = _opened("densities.density_draws", posterior, at, size, draws)
+    found, where = _drawn("densities.density_draws", posterior, at, size, draws)
     shape = (*found.theta.shape[:2], len(where.points))
     count = math.prod(shape)
     if count > MOST_VALUES:
@@ -119,7 +128,7 @@ def density_draws(
         )
     values = np.full(shape, where.beyond)
     rows = np.flatnonzero(where.inside)
-    for part, some in pieces(found, where.points[rows]):
+    for part, some in found.pieces(where.points[rows]):
         values[:, :, rows[part]] = some
     return xr.DataArray(
         values.reshape(*shape[:2], *where.shape),
@@ -131,7 +140,7 @@ def density_draws(
 
 
 def change(
-    posterior: Posterior,
+    posterior: Density,
     start: Any,
     end: Any,
     at: Any = None,
@@ -143,7 +152,8 @@ def change(
 ) -> xr.Dataset:
     """The density at time ``end`` minus that at ``start``: mean, sd, low, high.
 
-    ``probability`` is the posterior probability that the density increased.
+    ``probability`` is the posterior probability that the density increased. Of kernels: ``mean``,
+    the difference.
     """
     found, where = _opened("densities.change", posterior, at, size, draws)
     check_interval(interval)
@@ -155,11 +165,13 @@ def change(
 
     def reduce(values: FloatArray) -> Mapping[str, FloatArray]:
         step = values[:, 1:] - values[:, :1]
-        return {**moments(step, interval, level), "probability": (step > 0).mean(axis=0)}
+        rises = {"probability": (step > 0).mean(axis=0)} if isinstance(found, Fitted) else {}
+        return {**found.moments(step, interval, level), **rises}
 
     both = found.at(ends)
     data = reduced(both, where, reduce).isel(time=0)
-    data["probability"].attrs = {"long_name": "probability of an increase", "units": "1"}
+    if "probability" in data:
+        data["probability"].attrs = {"long_name": "probability of an increase", "units": "1"}
     first, last = both.labels
     what = f"change of the density from {first} to {last}"
     return described(data, both, interval, level, what, start=first, end=last)
@@ -169,7 +181,7 @@ def exceedance(
     posterior: Posterior, threshold: float, at: Any = None, *, size: int = 60, draws: int = 1000
 ) -> xr.DataArray:
     """The posterior probability that the density exceeds the threshold, at every time."""
-    found, where = _opened("densities.exceedance", posterior, at, size, draws)
+    found, where = _drawn("densities.exceedance", posterior, at, size, draws)
     unit = units(found.field)
     fine = is_numeric(threshold) and np.ndim(threshold) == 0 and math.isfinite(threshold)
     if not fine or threshold < 0:
@@ -186,15 +198,15 @@ def exceedance(
     )
 
 
-def log_score(posterior: Posterior, points: Any, times: Any, *, draws: int = 1000) -> LogScore:
-    """How well the posterior predicts held-out points at their times.
+def log_score(posterior: Density, points: Any, times: Any, *, draws: int = 1000) -> LogScore:
+    """How well the posterior, or kernels, predict held-out points at their times.
 
-    The score of a point is the log of the posterior mean density there. ``times`` are dates,
-    numbers or labels as in the fit.
+    The score of a point is the log of the posterior mean density there, or of the kernels'.
+    ``times`` are dates, numbers or labels as in the fit.
     """
     import xarray as xr
 
-    found = fitted("densities.log_score", posterior, draws)
+    found = source("densities.log_score", posterior, draws)
     table, where = checked_points(found.field, points, "densities.log_score")
     groups = positions(times, len(table), found.field.times, found.labels)
     _check_inside(found, where)
@@ -202,12 +214,12 @@ def log_score(posterior: Posterior, points: Any, times: Any, *, draws: int = 100
     some, scores = found.at(seen.tolist()), np.empty(len(table))
     for k, group in enumerate(seen):
         rows = np.flatnonzero(groups == group)
-        for part, values in pieces(some, where[rows], slice(k, k + 1)):
-            scores[rows[part]] = np.log(values.mean(axis=(0, 1)))
+        scores[rows] = some.log_mean(where[rows], k)
     means = np.array([scores[groups == group].mean() for group in seen])
     coords = {name: ("point", table[:, k]) for k, name in enumerate(axis_names(found.field))}
     coords["time"] = ("point", found.times[groups])
-    attrs = {"long_name": "log of the posterior mean density", "units": units(found.field)}
+    what = "posterior mean density" if isinstance(found, Fitted) else KERNELS
+    attrs = {"long_name": f"log of the {what}", "units": units(found.field)}
     return LogScore(
         float(scores.sum()),
         float(scores.mean()),
@@ -232,7 +244,7 @@ def forecast(
     By the random walk: ``theta_T + N(0, steps lambda)`` for every draw of theta_T and lambda. Where
     times are not equally spaced, a step is the median gap between them.
     """
-    found, where = _opened("densities.forecast", posterior, at, size, draws)
+    found, where = _drawn("densities.forecast", posterior, at, size, draws)
     count = checked_count("steps", steps, 1)
     if count > MOST_STEPS:
         raise InputError(f"steps must be {MOST_STEPS} or less, got {shown(steps)}")
@@ -245,22 +257,29 @@ def forecast(
     return _summary(ahead, where, interval, level).assign_attrs(steps=count)
 
 
-def _opened(
+def _opened(asker: str, posterior: Density, at: Any, size: Any, draws: Any) -> tuple[Source, Sites]:
+    where = sites(ground(asker, posterior), at, size, asker)
+    return source(asker, posterior, draws), where
+
+
+def _drawn(
     asker: str, posterior: Posterior, at: Any, size: Any, draws: Any
 ) -> tuple[Fitted, Sites]:
-    where = sites(fitted_field(asker, posterior), at, size, asker)
+    """The same for what kernels can't tell."""
+    check_draws(asker, posterior, "use densities.density")
+    where = sites(ground(asker, posterior), at, size, asker)
     return fitted(asker, posterior, draws), where
 
 
-def _summary(found: Fitted, where: Sites, interval: str, level: float) -> xr.Dataset:
+def _summary(found: Source, where: Sites, interval: str, level: float) -> xr.Dataset:
     check_interval(interval)
     check_level(level)
-    data = reduced(found, where, lambda values: moments(values, interval, level))
-    return described(data.assign_coords(found.coords), found, interval, level, "density")
+    data = reduced(found, where, lambda values: found.moments(values, interval, level))
+    return described(data.assign_coords(found.coords), found, interval, level, DENSITY)
 
 
-def _check_inside(found: Fitted, points: FloatArray) -> None:
-    outside = np.flatnonzero(~found.field.model.space.contains(points))
+def _check_inside(found: Source, points: FloatArray) -> None:
+    outside = np.flatnonzero(~found.field.space.contains(points))
     if len(outside):
         raise InputError(
             f"points must lie in the domain, outside of which the density is zero, got "

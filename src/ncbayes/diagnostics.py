@@ -263,7 +263,22 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
             f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "
             f"posterior.extend(draws={_enough(draws, worst, chains)})"
         )
-    return lines + _separation(tree)
+    concerns = str(tree.attrs.get("concerns", "")).splitlines()
+    return lines + _divergences(tree) + _separation(tree) + concerns
+
+
+def _divergences(tree: xr.DataTree) -> list[str]:
+    if "diverging" not in tree["sample_stats"]:
+        return []
+    diverging = tree["sample_stats"]["diverging"].to_numpy()
+    count = int(diverging.sum())
+    if not count:
+        return []
+    return [
+        f"{count} of {diverging.size} draws diverged: NUTS could not follow the posterior there, "
+        "and may leave parts of it out; use engine=ncbayes.engines.Nuts(target_acceptance=0.95), "
+        "narrower priors, or parameters of the order of 1"
+    ]
 
 
 def _enough(draws: int, effective: float, chains: int) -> int:
@@ -292,6 +307,8 @@ def _separation(tree: xr.DataTree) -> list[str]:
     worst = auc.where(auc == auc.max(), drop=True)
     of_group = f" in group {worst['group'].values[0]}" if auc.sizes["group"] > 1 else ""
     closer = 'choose noise closer to the data, e.g. noise="auto"'
+    if "theta" not in tree["posterior"]:
+        closer = "choose noise closer to the data, e.g. noise=ncbayes.noise.gaussian_mixture(data)"
     if tree.attrs["schedule"] == "Auto":
         closer = "no noise that was tried comes closer: look at the data, or pass noise of your own"
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 # The group of a posterior's tree that holds a field.
 GROUP = "field"
+
+
+class Ground(Protocol):
+    """Where and when a density is: its space, the names of its axes, its times and its map."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def axes(self) -> tuple[str, ...]: ...
+    @property
+    def times(self) -> NDArray[Any] | None: ...
+    @property
+    def projection(self) -> Projection | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +46,11 @@ class Field:
     times: NDArray[Any] | None = None
     projection: Projection | None = None
     dropped: int = 0
+
+    @property
+    def space(self) -> Space:
+        """Where the density is, in the coordinates of the basis."""
+        return self.model.space
 
     def dataset(self) -> xr.Dataset:
         """The field as a tree's group ``field`` holds it."""

@@ -27,7 +27,7 @@ def identity(
     points = list(problem.data)
     for g, each in enumerate(noise.sets):
         points[g] = np.concatenate([points[g], each.points])
-    losses = [array for each in target.losses for array in (np.diag(each.gram), each.shift)]
+    losses = [array for each in target.losses for array in each.arrays]
     return {
         "plan": [[segment.noise_set, segment.tune, segment.draws] for segment in plan],
         "groups of data": digest(list(problem.labels), problem.data, as_is),
@@ -41,7 +41,10 @@ def identity(
         "noise points": noise_digest(noise),
         "prior of theta": _prior(problem, target),
         "settings of the engine": described(problem.engine),
-        "versions": {name: version(name) for name in ("ncbayes", "numpy", "polyagamma")},
+        "versions": {
+            name: version(name)
+            for name in ("ncbayes", "numpy", "polyagamma", *getattr(problem.engine, "packages", ()))
+        },
     }
 
 

@@ -27,18 +27,20 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
-from ncbayes.engines import Gibbs
+from ncbayes.energies import Energy
+from ncbayes.energy_fit import energy_run
+from ncbayes.engines import Gibbs, Nuts
 from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noiseless import noiseless_run
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes, is_affordable
-from ncbayes.scored import scored_run
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -46,7 +48,7 @@ MADE = "made.npz"
 
 
 def fit(
-    model: Model,
+    model: Model | Energy,
     data: Any,
     *,
     noise: Noise | Mapping[str, Noise] | Schedule | Adaptive | Auto | str = "auto",
@@ -61,12 +63,14 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Posterior:
-    """Fit an exponential family by contrast with noise: the paper's NC-Bayes.
+    """Fit an exponential family or an energy by contrast with noise: the paper's NC-Bayes.
 
     Parameters
     ----------
     model
-        An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``.
+        An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``; or an
+        ``Energy``, whose priors are its own, and for which "auto" means matched noise (with a noise
+        ratio of 5) and NUTS.
     data
         Points as rows: an array, list, pandas or polars frame; or a mapping from group labels to
         such, for one fit of several groups.
@@ -85,8 +89,11 @@ def fit(
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
         what ``noise="auto"`` chooses, and 1 with any other noise.
     engine
-        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``. "hyvarinen" or
-        ``engines.Hyvarinen(learning_rate=0.2)``: generalized Bayes without noise.
+        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
+        ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. Without noise: "exact" for
+        small models that know log Z, "exchange" for those with a sampler, "pseudolikelihood" for
+        binary ones with ``change_statistics``, "hyvarinen" or
+        ``engines.Hyvarinen(learning_rate=0.2)`` for generalized Bayes with derivatives.
     draws, tune, chains
         Kept and discarded sweeps a chain, and the number of chains.
     cores
@@ -100,7 +107,8 @@ def fit(
         None: bars on a terminal, a line every ten seconds elsewhere; False: silence; or a
         function that is called with a ``ProgressEvent``.
     """
-    model = inputs.checked_model(model)
+    if not isinstance(model, Energy):
+        model = inputs.checked_model(model)
     groups = inputs.checked_data(model, data)
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
     return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model))
@@ -127,13 +135,23 @@ def fitted(
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
-    chosen = _engine(engine)
+    chosen = _engine(engine, model, tune)
     if not uses_noise(chosen):
         inputs.check_no_noise(noise, noise_ratio, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
-        run = scored_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
+        run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
         return finish(run, calls=2)
+    if isinstance(model, Energy):
+        entropy = inputs.checked_entropy(seed, _stored_seed(folder))
+        counts = {"draws": draws, "tune": tune, "chains": chains}
+        return finish(
+            energy_run(
+                model, groups, noise, prior, noise_ratio, chosen, entropy, counts, cores, folder,
+                progress,
+            ),
+            calls=2,
+        )  # fmt: skip
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -253,11 +271,23 @@ def _problem(
     return problem, first, target
 
 
-def _engine(engine: Any) -> Engine:
+def _engine(engine: Any, model: Model, tune: int) -> Engine:
+    """The engine that was asked for, told how many sweeps it may adapt in."""
+    chosen: Any = _named_engine(engine, model)
+    if isinstance(model, Energy) and not isinstance(chosen, Nuts):
+        raise InputError(
+            f'an Energy is fitted by engine="nuts" or ncbayes.engines.Nuts(), got {shown(engine)}; '
+            "leave engine out, or write the model as an exponential family"
+        )
+    adapting: Engine = chosen.adapting(tune) if hasattr(chosen, "adapting") else chosen
+    return adapting
+
+
+def _named_engine(engine: Any, model: Model) -> Engine:
     by_name = {name.lower(): getattr(engines, name) for name in engines.__all__}
     if isinstance(engine, str):
         if engine == "auto":
-            return Gibbs()
+            return Nuts() if isinstance(model, Energy) else Gibbs()
         if engine in by_name:
             made: Engine = by_name[engine]()
             return made

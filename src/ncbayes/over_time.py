@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ncbayes import inputs
-from ncbayes.base import FloatArray, InputError, Noise, Prior, Schedule, Space, shown
+from ncbayes.base import FloatArray, InputError, Noise, Prior, Schedule, shown
 from ncbayes.contrast import Engine, uses_noise
+from ncbayes.events import events
 from ncbayes.fields import Field
 from ncbayes.fit import fitted
 from ncbayes.models import RadialBasis
-from ncbayes.models.radial import BASIS, LEAST, MOST, Kernel
+from ncbayes.models.radial import BASIS, Kernel
 from ncbayes.noise import Adaptive, Auto, KernelDensity, Mixture, Restricted, Uniform
-from ncbayes.periods import Periods, periods
 from ncbayes.posterior import Posterior
 from ncbayes.priors import RandomWalk
 from ncbayes.progress import Progress
-from ncbayes.spaces import Box, Projection, Reals, Region, as_points, column_count
-from ncbayes.spaces.outlines import even_odd, shapely
+from ncbayes.spaces import Box, Region
 
-# The box around the data is wider than their range by this share of it on each side.
-MARGIN = 0.1
 # Noise points for each data point where the user leaves it open.
 NOISE_RATIO = 5.0
 # The paper's alpha of adaptive noise in its section 4.
@@ -34,9 +31,10 @@ ALPHA = 0.2
 ANYWHERE = 0.1
 # A time with fewer points than this has no noise of its own, but the common one.
 FEWEST_FOR_NOISE = 10
-LONGITUDE, LATITUDE = ("longitude", "long", "lon", "lng"), ("latitude", "lat")
 # Words for noise that are made here, and those that ``fit`` knows.
 WORDS = ("common", "per_time", "adaptive", "auto", "matched")
+# Engines that do without noise.
+NOISELESS = ("exact", "exchange", "hyvarinen", "pseudolikelihood")
 
 
 def fit_density_over_time(
@@ -105,19 +103,14 @@ def fit_density_over_time(
     """
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
     _check_engine(engine)
-    axes, table, in_degrees = _table(points, degrees)
-    found = periods(times, every, len(table))
-    projection = None
-    if in_degrees:
-        # In the order of time, so that nothing depends on the order of the rows.
-        projection = Projection.around(table[np.argsort(found.index, kind="stable")])
-        table = projection.forward(table)
-    space = _space(domain, table, axes, projection)
-    table, found, dropped = _inside(table, found, space, outside)
-    groups = {label: table[found.index == g] for g, label in enumerate(found.labels)}
+    found = events(
+        "fit_density_over_time", points, times, domain=domain, every=every, degrees=degrees,
+        outside=outside,
+    )  # fmt: skip
+    groups, space = found.groups, found.space
     pooled = np.concatenate(list(groups.values()))
     model = RadialBasis.match(pooled, space, basis, bandwidth, kernel)
-    field = Field(model, axes, found.starts, projection, dropped)
+    field = Field(model, found.axes, found.times, found.projection, found.dropped)
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
@@ -133,115 +126,11 @@ def _is_word(noise: object, word: str) -> bool:
 
 def _check_engine(engine: Any) -> None:
     """Refuse engines that do without noise; others are checked by ``fit``."""
-    if _is_word(engine, "hyvarinen") or not uses_noise(engine):
+    if any(_is_word(engine, word) for word in NOISELESS) or not uses_noise(engine):
         raise InputError(
             'engine must be "auto", "gibbs" or one such as ncbayes.engines.Gibbs(): densities over '
             f"time are fitted by contrast with noise, which {shown(engine)} does not use"
         )
-
-
-def _table(points: Any, degrees: Any) -> tuple[tuple[str, ...], FloatArray, bool]:
-    """Names of the axes, the coordinates, longitude first, and whether they are degrees."""
-    if not (degrees is None or isinstance(degrees, bool | np.bool_)):
-        raise InputError(f"degrees must be True, False or None, got {shown(degrees)}")
-    dimension = column_count(points)
-    table = as_points(points, Reals(dimension), "fit_density_over_time")
-    columns = getattr(points, "columns", None)
-    if columns is None:
-        axes = (
-            ("longitude", "latitude") if degrees else tuple(f"x{k + 1}" for k in range(dimension))
-        )
-    else:
-        axes = tuple(map(str, columns))
-    low = [axis.lower() for axis in axes]
-    named = any(name in low for name in LONGITUDE) and any(name in low for name in LATITUDE)
-    if dimension != 2 and (degrees or (named and degrees is None)):
-        raise InputError(
-            f"points in degrees must have 2 columns, longitude and latitude, got {dimension}: "
-            "select these two, or pass degrees=False"
-        )
-    if named and degrees is not False:
-        order = [1, 0] if low[0] in LATITUDE else [0, 1]
-        return tuple(axes[k] for k in order), np.ascontiguousarray(table[:, order]), True
-    return axes, table, bool(degrees)
-
-
-def _space(
-    domain: Any, table: FloatArray, axes: Sequence[str], projection: Projection | None
-) -> Box | Region:
-    if domain is None:
-        low, high = table.min(axis=0), table.max(axis=0)
-        _check_sizes("points", low, high)
-        if not (low < high).all():
-            k = int(np.argmin(low < high))
-            raise InputError(
-                f"points must differ in every column, got {low[k]:.6g} throughout {shown(axes[k])}:"
-                " leave this column out, or pass domain=ncbayes.spaces.Box(low, high)"
-            )
-        return Box(low - MARGIN * (high - low), high + MARGIN * (high - low))
-    space = domain if isinstance(domain, Box | Region) else Region.of(domain)
-    _check_sizes("domain", *space.bounds)
-    if space.dimension != table.shape[1]:
-        raise InputError(
-            f"domain has {space.dimension} dimensions and points have {table.shape[1]} columns; "
-            "they must agree"
-        )
-    if projection is None:
-        return space
-    for ring in space.rings if isinstance(space, Region) else [np.array(space.bounds)]:
-        _check_whole(ring, projection)
-    if isinstance(space, Box):
-        return Box(*projection.forward(np.array(space.bounds)))
-    # Parts that end at the date line, as in GeoJSON, meet there and are joined.
-    return Region.of(shapely().transform(even_odd(space.rings), projection.forward))
-
-
-def _check_sizes(what: str, low: FloatArray, high: FloatArray) -> None:
-    """Refuse coordinates whose squares would leave double precision."""
-    with np.errstate(over="ignore"):
-        sides = high - low
-    largest = max(np.abs(low).max(), np.abs(high).max())
-    if largest > MOST or ((sides > 0) & (sides < LEAST)).any():
-        raise InputError(
-            f"{what} must have coordinates of up to {MOST:g} that are {LEAST:g} or more apart, got "
-            f"{shown(low.tolist())} to {shown(high.tolist())}: rescale them to ordinary units"
-        )
-
-
-def _check_whole(corners: FloatArray, projection: Projection) -> None:
-    """Refuse corners that the projection tears apart, on the far side of the earth."""
-    longitude = projection.longitude
-    degree = projection.forward([[longitude + 1, projection.latitude]])[0, 0]
-    away = projection.forward(corners)[:, 0] / degree
-    if np.ptp(corners[:, 0] - away) > 180:
-        raise InputError(
-            "domain must lie within 180 degrees east and west of the points, which are around "
-            f"longitude {longitude:.4g}, got longitudes from {corners[:, 0].min():.6g} to "
-            f"{corners[:, 0].max():.6g}: cut it off nearer to the points"
-        )
-
-
-def _inside(
-    table: FloatArray, found: Periods, space: Space, outside: str
-) -> tuple[FloatArray, Periods, int]:
-    """The points in the space, their groups, and how many were left out."""
-    if not (isinstance(outside, str) and outside in ("error", "drop")):
-        raise InputError(f'outside must be "error" or "drop", got {shown(outside)}')
-    inside = space.contains(table)
-    if not inside.any():
-        raise InputError(
-            "points must lie in the domain, got none that does: check that domain and points have "
-            "the same coordinates, longitude before latitude"
-        )
-    dropped = int(np.sum(~inside))
-    if dropped and outside == "error":
-        row = int(np.argmin(inside))
-        raise InputError(
-            f"{dropped} of {len(table)} points lie outside the domain, the first in row {row} "
-            '(counted from 0): widen the domain, or pass outside="drop"'
-        )
-    kept = Periods(found.labels, found.index[inside], found.starts, found.places)
-    return table[inside], kept, dropped
 
 
 def _noise(

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
-from ncbayes.reports import NoiseReport, noise_report
+from ncbayes.reports import NoiseReport, likelihood_of, noise_report
 from ncbayes.resources import ScoreSize, Size, worthwhile_processes
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Posterior:
     scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
     chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
     graphical models ``graph`` (nodes, edges, and which statistics belong to an edge), and for
-    densities ``field`` (basis, space, times and map). Without
-    noise (``engine="hyvarinen"``) there is neither log_z nor ``noise``.
+    densities ``field`` (basis, space, times and map). Of an ``Energy`` each parameter is a variable
+    of its own name, (chain, draw, group, its own dimensions), instead of theta. Engines without
+    noise leave no ``noise``, and of them only "exact" knows log_z.
     """
 
     data: xr.DataTree
@@ -86,6 +87,12 @@ class Posterior:
     @property
     def theta(self) -> xr.DataArray:
         """Natural parameters, (chain, draw, group, statistic)."""
+        if "theta" not in self.data["posterior"]:
+            names = ", ".join(map(repr, self.data["posterior"].data_vars))
+            raise InputError(
+                "there is no theta: the parameters of an Energy have names of their own, as in "
+                f"posterior.data['posterior'][name], with {names}"
+            )
         return self.data["posterior"].to_dataset()["theta"]
 
     @property
@@ -93,8 +100,8 @@ class Posterior:
         """The log normalizing constant, log Z = -c, (chain, draw, group)."""
         if "log_z" not in self.data["posterior"]:
             raise InputError(
-                "there is no log_z: the Hyvarinen score does not know the normalizing constant; "
-                'fit against noise with engine="gibbs"'
+                f"there is no log_z: {likelihood_of(self.data)} does not know the normalizing "
+                'constant; fit against noise with engine="gibbs"'
             )
         return self.data["posterior"].to_dataset()["log_z"]
 
@@ -192,9 +199,12 @@ class Posterior:
 
     def __repr__(self) -> str:
         sizes, attributes = self.data["posterior"].sizes, self.data.attrs
+        counted = f"variables {len(self.data['posterior'].data_vars)}"
+        if "statistic" in sizes:
+            counted = f"statistics {sizes['statistic']}"
         return (
             f"<Posterior of {attributes['model']}: {sizes['chain']} chains x {sizes['draw']} "
-            f"draws, groups {sizes['group']}, statistics {sizes['statistic']}, "
+            f"draws, groups {sizes['group']}, {counted}, "
             f"{'complete' if self.complete else 'incomplete'}>"
         )
 
@@ -224,6 +234,19 @@ def _path(path: object) -> Path:
     return Path(path)
 
 
+def _concerns(problem: Problem, chains: Sequence[Chain], kept: int) -> list[str]:
+    """What the model itself has to say about the fit, at the posterior mean of each group."""
+    concerns = getattr(problem.model, "concerns", None)
+    if concerns is None:
+        return []
+    coef = np.mean([chain.draws["coef"][:kept] for chain in chains], axis=(0, 1))
+    theta, lines = problem.parameters(coef)["theta"], []
+    for label, row, points in zip(problem.labels, theta, problem.data, strict=True):
+        where = f"in group {label}: " if len(problem.labels) > 1 else ""
+        lines += [where + line for line in concerns(row, points)]
+    return lines
+
+
 def finish(run: Run, calls: int = 1) -> Posterior:
     """Run to the end of the plan, assemble the result, and warn of what needs attention.
 
@@ -241,6 +264,8 @@ def finish(run: Run, calls: int = 1) -> Posterior:
         **run.settings,
         "draws": asked,
     }
+    concerns = _concerns(run.problem, chains, kept)
+    facts |= {"concerns": "\n".join(concerns)} if concerns else {}
     posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
     for line in posterior.warning_lines():
         warnings.warn(line, diagnostics.FitWarning, stacklevel=calls + 2)

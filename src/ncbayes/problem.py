@@ -19,8 +19,7 @@ from ncbayes.base import (
     Segment,
     in_group,
 )
-from ncbayes.contrast import Contrast, Engine, Target, contrast, model_name
-from ncbayes.score import ScoreLoss
+from ncbayes.contrast import Contrast, Engine, Loss, Target, contrast, model_name, statistic_names
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Problem:
     prior: Prior
     engine: Engine
     center: FloatArray | None = None
-    losses: tuple[ScoreLoss, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -103,12 +102,16 @@ class Problem:
         """The contrastive posterior against this noise, or what stands in its place without."""
         if self.losses:
             return Target((), self.prior, losses=self.losses)
+        curve = getattr(self.model, "curve", None)
+        if curve is not None:
+            curves = tuple(map(curve, self.data, noise.sets))
+            return Target((), self.prior, lasting=noise.index >= 0, curves=curves)
         contrasts = tuple(self.contrast(g, each) for g, each in enumerate(noise.sets))
         return Target(contrasts, self.prior, lasting=noise.index >= 0)
 
     def parameters(self, coef: FloatArray) -> dict[str, FloatArray]:
-        """What the posterior is of: theta (..., statistic), and log_z (...) if there is noise."""
-        if self.losses:
+        """What the posterior is of: theta (..., statistic), and log_z (...) if coef holds c."""
+        if coef.shape[-1] == len(statistic_names(self.model)):
             return {"theta": coef}
         return {"theta": coef[..., :-1], "log_z": self.log_z(coef)}
 
@@ -131,6 +134,14 @@ class Problem:
         """The contrast of one group's data with this noise."""
         with in_group(self.labels[group], len(self.labels)):
             return contrast(self.model, self.data[group], noise, self.center)
+
+    def contrast_near(self, group: int, noise: NoiseSet, coef: FloatArray) -> Contrast:
+        """The contrast, or what is one near coef (coefficient,), with the same log odds there."""
+        curve = getattr(self.model, "curve", None)
+        if curve is None:
+            return self.contrast(group, noise)
+        design, offset, is_data = curve(self.data[group], noise).tangent(coef)
+        return Contrast(design, offset, is_data)
 
     def against(self, noises: tuple[Noise, ...], sizes: tuple[int, ...] | None = None) -> Problem:
         """The same problem with other noise, and other numbers of noise points."""

@@ -1,4 +1,8 @@
-"""Draws of densities at sites, and what is made of them: moments, intervals, probabilities."""
+"""Densities at sites, and what is made of their draws: moments, intervals, probabilities.
+
+There are two sources: ``Fitted``, draws of a posterior, and ``Estimated``, kernels, which are read
+as one draw that has a mean only.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
-from ncbayes.fields import Field, stored_field
+from ncbayes.baselines import KDEOverTime
+from ncbayes.fields import Field, Ground, stored_field
 from ncbayes.inputs import checked_count
 from ncbayes.integration import Nodes, fine_nodes, log_integrals
 from ncbayes.posterior import Posterior
@@ -26,7 +31,9 @@ INTERVALS = ("quantile", "hpd", "normal")
 CHUNK = 4_000_000
 NAMES = {"mean": "posterior mean", "sd": "posterior standard deviation",
          "low": "lower end", "high": "upper end"}  # fmt: skip
+DENSITY, KERNELS = "density", "kernel density estimate"
 
+Density = Posterior | KDEOverTime
 Reduce = Callable[[FloatArray], Mapping[str, FloatArray]]
 
 
@@ -66,23 +73,136 @@ class Fitted:
         """Coordinates of the dimension ``time``."""
         return {"time": ("time", self.times), "label": ("time", list(self.labels))}
 
+    def pieces(
+        self, points: FloatArray, times: slice = slice(None)
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Densities of all draws at some of the points at a time, (sample, time, point)."""
+        theta, log_z = self.theta[:, times], self.log_z[:, times]
+        rows, shape = theta.reshape(-1, theta.shape[-1]), theta.shape[:2]
+        count = max(1, CHUNK // len(rows))
+        for start in range(0, len(points), count):
+            part = slice(start, start + count)
+            values = rows @ self.field.model.statistics(points[part]).T
+            values -= log_z.reshape(-1, 1)
+            np.exp(values, out=values)
+            yield part, values.reshape(*shape, -1)
 
-def fitted_field(asker: str, posterior: object) -> Field:
-    """The field of a posterior, which is checked; ``asker`` is the function that wants it."""
-    if not isinstance(posterior, Posterior):
+    def moments(self, values: FloatArray, interval: str, level: float) -> dict[str, FloatArray]:
+        """Mean, sd, and the ends of the interval, over the draws."""
+        return moments(values, interval, level)
+
+    def log_mean(self, points: FloatArray, group: int) -> FloatArray:
+        """The log of the mean density at the points, at one of the times."""
+        found = np.empty(len(points))
+        for part, values in self.pieces(points, slice(group, group + 1)):
+            found[part] = np.log(values.mean(axis=(0, 1)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Kernel density estimates, and at which of their times."""
+
+    field: KDEOverTime
+    groups: tuple[int, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the times are called."""
+        return tuple(self.field.labels[group] for group in self.groups)
+
+    @property
+    def times(self) -> NDArray[Any]:
+        """Where the times stand."""
+        whole = time_coordinate(self.field.times, self.field.labels)
+        return np.asarray(whole[list(self.groups)])
+
+    @property
+    def coords(self) -> dict[str, Any]:
+        """Coordinates of the dimension ``time``."""
+        return {"time": ("time", self.times), "label": ("time", list(self.labels))}
+
+    def at(self, groups: Sequence[int]) -> Estimated:
+        """The same at some of the times."""
+        return Estimated(self.field, tuple(self.groups[group] for group in groups))
+
+    def pieces(self, points: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """The densities at all points, (1, time, point)."""
+        if len(points):
+            logs = [self.log_mean(points, group) for group in range(len(self.groups))]
+            yield slice(None), np.exp([logs])
+
+    def moments(self, values: FloatArray, interval: str, level: float) -> dict[str, FloatArray]:
+        """The only draw: it has no interval."""
+        return {"mean": values[0]}
+
+    def log_mean(self, points: FloatArray, group: int) -> FloatArray:
+        """The log density at the points, at one of the times."""
+        return self.field.estimate.log_density(self.labels[group], points)
+
+
+Source = Fitted | Estimated
+
+
+def ground(asker: str, density: object) -> Ground:
+    """Where and when a density is, which is checked; ``asker`` is the function that wants it."""
+    if isinstance(density, KDEOverTime):
+        return density
+    if not isinstance(density, Posterior):
         raise InputError(
             f"{asker} needs the posterior that ncbayes.fit_density_over_time, ncbayes.fit or "
-            f"ncbayes.load returns, got {shown(posterior)}"
+            "ncbayes.load returns, or what ncbayes.baselines.kde_over_time returns, got "
+            f"{shown(density)}"
         )
-    return stored_field(posterior.data, asker)
+    return stored_field(density.data, asker)
+
+
+def source(asker: str, density: Density, draws: Any) -> Source:
+    """What densities are read from: at most ``draws`` draws of a posterior, or kernels."""
+    ground(asker, density)
+    if not isinstance(density, KDEOverTime):
+        return fitted(asker, density, draws)
+    checked_count("draws", draws, 2)
+    return Estimated(density, tuple(range(len(density.labels))))
+
+
+def labels_of(density: Density) -> tuple[str, ...]:
+    """What the times of a density are called."""
+    if isinstance(density, KDEOverTime):
+        return density.labels
+    return tuple(str(label) for label in density.theta["group"].to_numpy())
+
+
+def points_of(density: Density) -> Mapping[str, FloatArray]:
+    """The data by label in the model's coordinates, where the density holds them."""
+    if isinstance(density, KDEOverTime):
+        return density.points
+    if "observed_data" not in density.data.children:
+        return {}
+    stored = density.data["observed_data"].to_dataset()
+    points, groups = stored["points"].to_numpy(), stored["group"].to_numpy().astype(str)
+    return {str(label): points[groups == label] for label in np.unique(groups)}
+
+
+def check_draws(asker: str, density: object, instead: str) -> None:
+    """Refuse what has no draws; for kernels, say what to use ``instead``."""
+    if isinstance(density, KDEOverTime):
+        raise InputError(
+            f"{asker} needs the draws of a posterior, and a kernel density estimate has none: "
+            f"{instead}, or fit the points by ncbayes.fit_density_over_time"
+        )
+    if not isinstance(density, Posterior):
+        raise InputError(
+            f"{asker} needs the posterior that ncbayes.fit_density_over_time, ncbayes.fit or "
+            f"ncbayes.load returns, got {shown(density)}"
+        )
 
 
 def fitted(asker: str, posterior: Posterior, draws: Any) -> Fitted:
     """At most ``draws`` draws of a posterior, evenly chosen from all chains."""
-    field = fitted_field(asker, posterior)
+    field = stored_field(posterior.data, asker)
     most = checked_count("draws", draws, 2)
-    theta = posterior.theta.to_numpy()
-    labels = tuple(str(label) for label in posterior.theta["group"].to_numpy())
+    theta, labels = posterior.theta.to_numpy(), labels_of(posterior)
     chosen = thinned(theta.reshape(-1, *theta.shape[2:]), most)
     if len(chosen) < 2:
         raise InputError(f"{asker} needs a posterior of at least 2 draws, got 1: fit with more")
@@ -95,22 +215,7 @@ def thinned(values: FloatArray, most: int) -> FloatArray:
     return np.asarray(values[((np.arange(count) + 0.5) * len(values) / count).astype(int)])
 
 
-def pieces(
-    found: Fitted, points: FloatArray, times: slice = slice(None)
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Densities of all draws at some of the points at a time, (sample, time, point)."""
-    theta, log_z = found.theta[:, times], found.log_z[:, times]
-    rows, shape = theta.reshape(-1, theta.shape[-1]), theta.shape[:2]
-    count = max(1, CHUNK // len(rows))
-    for start in range(0, len(points), count):
-        part = slice(start, start + count)
-        values = rows @ found.field.model.statistics(points[part]).T
-        values -= log_z.reshape(-1, 1)
-        np.exp(values, out=values)
-        yield part, values.reshape(*shape, -1)
-
-
-def reduced(found: Fitted, where: Sites, reduce: Reduce) -> xr.Dataset:
+def reduced(found: Source, where: Sites, reduce: Reduce) -> xr.Dataset:
     """What ``reduce`` makes of draws (sample, time, point), by name, laid out like the sites."""
     import xarray as xr
 
@@ -119,7 +224,7 @@ def reduced(found: Fitted, where: Sites, reduce: Reduce) -> xr.Dataset:
     if not len(rows):  # names and number of times, from what is nowhere
         some = reduce(np.zeros((2, len(found.labels), 1)))
         arrays = {n: np.full((len(v), len(where.points)), where.beyond) for n, v in some.items()}
-    for part, values in pieces(found, inside):
+    for part, values in found.pieces(inside):
         for name, result in reduce(values).items():
             if name not in arrays:
                 arrays[name] = np.full((len(result), len(where.points)), where.beyond)
@@ -130,10 +235,14 @@ def reduced(found: Fitted, where: Sites, reduce: Reduce) -> xr.Dataset:
 
 
 def described(
-    data: xr.Dataset, found: Fitted, interval: str, level: float, what: str, **facts: Any
+    data: xr.Dataset, found: Source, interval: str, level: float, what: str, **facts: Any
 ) -> xr.Dataset:
     """The summary with units, long names, and which interval it holds."""
     unit = units(found.field)
+    if isinstance(found, Estimated):
+        long = KERNELS if what == DENSITY else f"{KERNELS}, {what}"
+        data["mean"].attrs = {"long_name": long, "units": unit}
+        return data.assign_attrs(units=unit, **facts)
     kind = f"of the {100 * level:g} % {interval} interval"
     for name, words in NAMES.items():
         long = f"{words} {kind}, {what}" if name in ("low", "high") else f"{words}, {what}"

@@ -22,7 +22,6 @@ CERTAIN = 18.0
 ENDLESS = 10.0
 # Beyond this share of the posterior sd of log_z, the error of the noise's own normalizer shows.
 NOTICEABLE = 0.3
-NO_NOISE = "There is no noise: the fit used the Hyvarinen score of the data alone."
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +65,8 @@ def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     if "noise" not in tree.children:
         import pandas as pd
 
-        return NoiseReport(NO_NOISE, (NO_NOISE,), pd.DataFrame())
+        words = f"There is no noise: the fit used {likelihood_of(tree)} of the data alone."
+        return NoiseReport(words, (words,), pd.DataFrame())
     table = tree["noise"].to_dataset()[list(diagnostics.NOISE_FACTS)].to_dataframe()
     updates = candidates = None
     if "adaptation" in tree.children:
@@ -80,6 +80,11 @@ def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
     return NoiseReport(verdict, tuple(lines), table, updates, candidates, spread)
+
+
+def likelihood_of(tree: xr.DataTree) -> str:
+    """What a fit without noise used in its place, in words."""
+    return str(tree.attrs.get("likelihood", "the Hyvarinen score"))
 
 
 def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
@@ -105,9 +110,12 @@ def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
             f"The noise is {grade}: {number}; a larger alpha, more data or a prior that shrinks "
             "more may help, and so does a larger noise_ratio."
         )
+    other = 'noise="auto" or noise=ncbayes.noise.Adaptive()'
+    if "theta" not in tree["posterior"]:
+        other = "noise closer to the data, such as ncbayes.noise.gaussian_mixture(data),"
     return (
-        f'The noise is {grade}: {number}; noise="auto" or noise=ncbayes.noise.Adaptive() may do '
-        "better, and should be tried before more noise."
+        f"The noise is {grade}: {number}; {other} may do better, and should be tried before more "
+        "noise."
     )
 
 

@@ -20,6 +20,8 @@ SECONDS_A_POINT = 2.0e-7
 # an entry of it, their leap included; twice as long if it is not kept.
 KEPT = 2.0**27
 SECONDS_AN_ENTRY = 2.5e-9
+# A NUTS transition of an energy: its 20 or so gradients by point and parameter, and its start.
+SECONDS_A_SLOPE, SECONDS_A_TREE = 4.0e-8, 3.0e-4
 # What a choice that nobody asked for may take of the memory, which changes while we look.
 SHARE = 0.8
 
@@ -62,6 +64,8 @@ class ScoreSize:
     rows: tuple[int, ...]
     statistics: int
     dimension: int
+    held: float = 0.0
+    """Bytes that its losses hold besides."""
 
     def needed_bytes(self, draws: int, chains: int) -> tuple[float, float]:
         """Bytes that each process, and all of them together, hold at their largest."""
@@ -70,7 +74,7 @@ class ScoreSize:
         # Gram matrix, its copy on the way to the process, precision and factor, by group.
         square = 8.0 * p**2 * 4 * groups
         kept = 8.0 * draws * groups * p
-        return points + square + kept, 3 * chains * kept
+        return points + square + kept + self.held, 3 * chains * kept
 
     @property
     def remedy(self) -> str:
@@ -121,8 +125,10 @@ def worthwhile_processes(
 def sweep_seconds(target: Target, more: float = 1.0) -> float:
     """A guess at the time of one sweep; ``more``: as if there were so many times the points."""
     if target.losses:
-        square = ((0, target.shape[1]),) * target.shape[0]
-        return gaussian.predicted_seconds("block_tridiagonal", square, 0.0)
+        return float(sum(each.sweep_seconds for each in target.losses))
+    if target.curves:
+        points = more * sum(len(each.offset) for each in target.curves)
+        return SECONDS_A_SLOPE * points * target.shape[1] + SECONDS_A_TREE
     designs = [each.design for each in target.contrasts]
     shapes = tuple((round(more * design.shape[0]), design.shape[1]) for design in designs)
     flops = more * float(sum(design.matvec_flops for design in designs))

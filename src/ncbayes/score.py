@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from ncbayes.base import FloatArray, InputError, Model, shown
+from ncbayes.linalg import gaussian
 
 # Entries of the derivatives that are held at a time: 16 MB.
 SLICE_ENTRIES = 2**21
@@ -40,12 +41,24 @@ class ScoreLoss:
     shift: FloatArray
     rows: int
 
+    @property
+    def size(self) -> int:
+        return len(self.shift)
+
+    @property
+    def arrays(self) -> tuple[FloatArray, ...]:
+        return np.diag(self.gram), self.shift
+
+    @property
+    def sweep_seconds(self) -> float:
+        return gaussian.predicted_seconds("block_tridiagonal", ((0, self.size),), 0.0)
+
     def value(self, theta: FloatArray) -> float:
         """The loss, up to a constant."""
         return float(theta @ self.gram @ theta / 2 - theta @ self.shift)
 
 
-def score_loss(model: Model, data: FloatArray) -> ScoreLoss:
+def score_loss(model: Model, data: FloatArray, rng: np.random.Generator | None = None) -> ScoreLoss:
     """The Hyvarinen score of the data, from ``model.score_statistics`` coordinate by coordinate."""
     weight, slope = _weights(model, data)
     if not hasattr(model, "score_statistics"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ncbayes.base import BoolArray, FloatArray, InputError
-from ncbayes.fields import Field
+from ncbayes.fields import Ground
 from ncbayes.inputs import checked_count
 from ncbayes.integration import cell_counts
 from ncbayes.spaces import Box, Reals, Region, as_points
@@ -39,7 +39,7 @@ class Sites:
     beyond: float
 
 
-def axis_names(field: Field) -> tuple[str, ...]:
+def axis_names(field: Ground) -> tuple[str, ...]:
     """The names of the axes, made different from each other and from other names of results."""
     found = list(field.axes)
     for k, name in enumerate(field.axes):
@@ -50,7 +50,7 @@ def axis_names(field: Field) -> tuple[str, ...]:
     return tuple(found)
 
 
-def units(field: Field) -> str:
+def units(field: Ground) -> str:
     """What a density of the field is measured in."""
     if field.projection is not None:
         return "per square kilometer"
@@ -58,7 +58,7 @@ def units(field: Field) -> str:
     return words.get(len(field.axes), "per unit volume")
 
 
-def user_coordinates(field: Field, points: FloatArray) -> FloatArray:
+def user_coordinates(field: Ground, points: FloatArray) -> FloatArray:
     """Points of the model in the user's coordinates; longitudes do not jump within the domain."""
     if field.projection is None or not len(points):
         return points
@@ -68,13 +68,13 @@ def user_coordinates(field: Field, points: FloatArray) -> FloatArray:
     return degrees
 
 
-def sites(field: Field, at: Any, size: Any, asker: str) -> Sites:
+def sites(field: Ground, at: Any, size: Any, asker: str) -> Sites:
     """The sites at the user's points, or on a grid of ``size`` cells along the longer side."""
     count = checked_count("size", size, 2)
     return _grid(field, count, asker) if at is None else _points(field, at, asker)
 
 
-def _points(field: Field, at: Any, asker: str) -> Sites:
+def _points(field: Ground, at: Any, asker: str) -> Sites:
     table, points = checked_points(field, at, asker)
     coords = {
         name: ("point", table[:, k], _axis_attributes(field, k))
@@ -84,7 +84,7 @@ def _points(field: Field, at: Any, asker: str) -> Sites:
     return Sites(points, inside, ("point",), (len(points),), coords, 0.0)
 
 
-def checked_points(field: Field, at: Any, asker: str) -> tuple[FloatArray, FloatArray]:
+def checked_points(field: Ground, at: Any, asker: str) -> tuple[FloatArray, FloatArray]:
     """The user's points, and the same in the model's coordinates."""
     columns = list(getattr(at, "columns", ()))
     named = {str(name): name for name in columns}
@@ -94,7 +94,7 @@ def checked_points(field: Field, at: Any, asker: str) -> tuple[FloatArray, Float
     return table, table if field.projection is None else field.projection.forward(table)
 
 
-def _grid(field: Field, size: int, asker: str) -> Sites:
+def _grid(field: Ground, size: int, asker: str) -> Sites:
     space, names = _space(field), axis_names(field)
     if space.dimension > MOST_GRID_AXES:
         raise InputError(
@@ -123,11 +123,11 @@ def _grid(field: Field, size: int, asker: str) -> Sites:
     return Sites(points, inside, names[::-1], mesh[0].shape, coords, np.nan)
 
 
-def _axis_attributes(field: Field, axis: int) -> dict[str, str]:
+def _axis_attributes(field: Ground, axis: int) -> dict[str, str]:
     return {} if field.projection is None else DEGREES[axis]
 
 
-def _space(field: Field) -> Box | Region:
-    space = field.model.space
+def _space(field: Ground) -> Box | Region:
+    space = field.space
     assert isinstance(space, Box | Region)
     return space

@@ -21,12 +21,11 @@ from ncbayes.contrast import (
     model_name,
     relabelled,
     statistic_names,
-    uses_noise,
 )
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.noise.consistency import FALSE_ALARM, complaint
 from ncbayes.priors import Normal
-from ncbayes.score import ScoreLoss
+from ncbayes.worlds import normal_loss, posed
 
 
 def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0) -> None:
@@ -269,11 +268,11 @@ def check_engine(
     coef, scales and labels must have the law they began with. The mean of the offsets is kept away
     from zero, or a dropped offset would go unseen.
 
-    Without noise (``uses_noise = False``) the shift of the loss takes the place of the labels:
-    ``shift ~ N(gram theta, gram / learning_rate)`` has the generalized posterior for its posterior.
+    Without noise, the shift of the loss or the sum of statistics takes the place of the labels:
+    ``total ~ N(gram theta, gram / learning_rate)`` has the generalized posterior for its posterior.
     """
     rng = np.random.default_rng(seed)
-    if not uses_noise(engine):
+    if getattr(engine, "likelihood", "conditionals") != "conditionals":
         _check_loss_engine(engine, prior or Normal(0.7), groups, rng)
         return
     target = _labelled_target(prior or Normal(0.7), groups, rng)
@@ -284,7 +283,7 @@ def check_engine(
         before = _joint_features(target, draw, labels)
         for _ in range(4):
             labels = _labels(target, draw.coef, rng)
-            draw = engine.step(relabelled(target, labels), draw, rng)
+            draw = engine.step(posed(engine, relabelled(target, labels)), draw, rng)
         differences.append(_joint_features(target, draw, labels) - before)
     _require_zero_mean(
         np.array(differences),
@@ -318,23 +317,22 @@ def _labels(target: Target, coef: FloatArray, rng: np.random.Generator) -> tuple
 
 def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Generator) -> None:
     roots = [rng.standard_normal((6 + group, 3)) for group in range(groups)]
-    none = tuple(ScoreLoss(root.T @ root, np.zeros(3), len(root)) for root in roots)
+    rate = float(getattr(engine, "learning_rate", 1.0))
 
-    def simulated(theta: FloatArray) -> Target:
-        losses = []
-        for root, each, row in zip(roots, none, theta, strict=True):
-            error = rng.standard_normal(len(root)) @ root / np.sqrt(engine.learning_rate)
-            losses.append(ScoreLoss(each.gram, each.gram @ row + error, each.rows))
-        return Target((), prior, losses=tuple(losses))
+    def simulated(theta: FloatArray) -> tuple[Target, list[FloatArray]]:
+        made = [normal_loss(engine, *each, rng) for each in zip(roots, theta, strict=True)]
+        losses, totals = zip(*made, strict=True)
+        return Target((), prior, losses=losses), list(totals)
 
     differences = []
     for _ in range(3000):
-        draw = _prior_draw(Target((), prior, losses=none), rng)
-        before = _loss_features(simulated(draw.coef), draw, engine.learning_rate)
+        draw = _prior_draw(simulated(np.zeros((groups, 3)))[0], rng)
+        before = _loss_features(roots, simulated(draw.coef)[1], draw, rate)
         for _ in range(4):
-            target = simulated(draw.coef)
+            target, totals = simulated(draw.coef[:, :3])
             draw = engine.step(target, draw, rng)
-        differences.append(_loss_features(target, draw, engine.learning_rate) - before)
+        draw = Draw(draw.coef[:, :3], draw.scales)
+        differences.append(_loss_features(roots, totals, draw, rate) - before)
     _require_zero_mean(
         np.array(differences),
         [f"feature {k} of theta, scales and shifts" for k in range(len(differences[0]))],
@@ -342,13 +340,16 @@ def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Ge
     )
 
 
-def _loss_features(target: Target, draw: Draw, rate: float) -> FloatArray:
+def _loss_features(
+    roots: list[FloatArray], totals: list[FloatArray], draw: Draw, rate: float
+) -> FloatArray:
     scores, misfits = [], []
-    for each, theta in zip(target.losses, draw.coef, strict=True):
-        off = each.shift - each.gram @ theta
-        scores.append(np.tanh(each.shift / np.diag(each.gram)))
+    for root, total, theta in zip(roots, totals, draw.coef, strict=True):
+        gram = root.T @ root
+        off = total - gram @ theta
+        scores.append(np.tanh(total / np.diag(gram)))
         # Chi-squared if the learning rate is the one that was used.
-        misfits.append(np.tanh(rate * off @ np.linalg.solve(each.gram, off) / len(off)))
+        misfits.append(np.tanh(rate * off @ np.linalg.solve(gram, off) / len(off)))
     return np.append(_products(draw, np.array(scores)), misfits)
 
 

@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection, PathCollection
 
 import ncbayes as ncb
 from ncbayes import plots
-from ncbayes.predictive import AngleCheck
+from ncbayes.predictive import PredictiveCheck
 
 RNG = np.random.default_rng(1)
 ANGLES = RNG.uniform(0, 2 * np.pi, (50, 3))
@@ -87,7 +87,7 @@ def check(rows, level=0.9):
     columns = ["statistic", "node1", "node2", "observed", "replicated", "low", "high", "p_value"]
     table = pd.DataFrame(rows, columns=columns)
     replications = np.tile(table["replicated"].to_numpy(), (20, 1))
-    return AngleCheck(table, replications, level)
+    return PredictiveCheck(table, replications, level, ("difference",))
 
 
 ROWS = [
@@ -146,6 +146,6 @@ def test_a_real_check_is_drawn_with_as_many_outside_as_its_summary_says(drawn):
 def test_predictive_needs_a_check():
     with pytest.raises(
         ncb.InputError,
-        match=r"^plots.predictive needs what ncbayes.predictive.check_angles returns, got 3$",
+        match=r"^plots.predictive needs what ncbayes.predictive.check or check_angles returns",
     ):
         plots.predictive(3)

@@ -20,6 +20,7 @@ AROUND = Projection(-77.0, 60.0)
 CORNERS = np.array([[-77.2, 60.0], [-77.0, 59.9], [-76.8, 60.0], [-77.0, 60.1]])
 HOLE = np.array([[-77.05, 60.0], [-77.0, 59.98], [-76.95, 60.0], [-77.0, 60.02]])
 CITY = Region((AROUND.forward(CORNERS), AROUND.forward(HOLE)))
+SOME = AROUND.inverse(CITY.uniform(60, np.random.default_rng(2)))
 
 
 def made(space, axes, times=3, projection=None, numbers=False):
@@ -63,6 +64,14 @@ def city():
 @pytest.fixture(scope="module")
 def one():
     return made(Box([0], [2]), ("height",))
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    when = np.repeat([1, 3], 30)
+    outline = [CORNERS.tolist(), HOLE.tolist()]
+    outline = {"type": "Polygon", "coordinates": [[*ring, ring[0]] for ring in outline]}
+    return ncb.baselines.kde_over_time(SOME, when, domain=outline, every=1, degrees=True)
 
 
 def panels(figure):
@@ -196,6 +205,47 @@ def test_bands_of_one_dimension(one, drawn):
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["posterior mean", "80 % interval (hpd), point by point"]
     assert figure._supylabel.get_text() == "density per unit length"
+
+
+def test_maps_of_kernels(kernels, drawn, tmp_path):
+    figure = drawn(plots.density_maps(kernels, size=20))
+    mean = densities.density(kernels, size=20)["mean"].to_numpy()
+    titles = [axis.get_title() for axis in panels(figure)]
+    assert titles == ["1 (n = 30)", "2 (n = 0)", "3 (n = 30)"]
+    inside = np.isfinite(mean)
+    found = np.stack([axis.images[0].get_array() for axis in panels(figure)])
+    np.testing.assert_allclose(found[inside], mean[inside])
+    places = panels(figure)[2].collections[0].get_offsets()
+    np.testing.assert_allclose(places, SOME[30:])
+    assert bar(figure).get_ylabel() == "kernel density estimate per km²"
+    plots.animation(kernels, tmp_path / "film.gif", size=20)
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == 3
+
+
+def test_kernels_of_one_dimension_are_lines_without_a_band(drawn):
+    heights = np.random.default_rng(3).normal(size=40)
+    kde = ncb.baselines.kde_over_time(heights, np.repeat(["a", "b"], 20))
+    figure = drawn(plots.density_bands(kde, size=50))
+    data = densities.density(kde, size=50)
+    for k, axis in enumerate(figure.axes):
+        np.testing.assert_allclose(axis.lines[0].get_ydata(), data["mean"][k])
+        assert not axis.collections
+        np.testing.assert_allclose(axis.lines[1].get_xdata(), heights[20 * k : 20 * k + 20])
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["kernel density estimate (no interval)"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (plots.uncertainty_maps, "plots.uncertainty_maps needs .* none: use plots.density_maps,"),
+        (lambda kde: plots.change_map(kde, 1, 3), "plots.change_map needs .* densities.change,"),
+    ],
+)
+def test_pictures_of_what_draws_tell_are_refused_for_kernels(ask, message, kernels):
+    with pytest.raises(ncb.InputError, match=message):
+        ask(kernels)
 
 
 def test_animations_hold_a_frame_a_time(city, tmp_path):

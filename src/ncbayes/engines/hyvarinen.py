@@ -26,7 +26,7 @@ class Hyvarinen:
     """
 
     learning_rate: float = 0.2
-    uses_noise: ClassVar[bool] = False
+    likelihood: ClassVar[str] = "score"
 
     def __post_init__(self) -> None:
         rate = self.learning_rate

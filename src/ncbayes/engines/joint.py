@@ -23,7 +23,7 @@ from ncbayes.base import BoolArray, Draw, FloatArray, Precision, State
 from ncbayes.contrast import Target
 from ncbayes.engines import population
 from ncbayes.engines.leap import LARGEST_STEP, QUARTER_TURN
-from ncbayes.engines.starts import intercepts
+from ncbayes.engines.starts import at_zero
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg.designs import Dense
 
@@ -291,8 +291,7 @@ def _pilot(target: Target) -> Pilot:
     if target in _PILOTS:
         return _PILOTS[target]
     layout, rng, half = _layout(target), np.random.default_rng(0), PILOT_SWEEPS // 2
-    coef = np.zeros(target.shape)
-    coef[:, -1] = intercepts(target)
+    coef = at_zero(target)
     scales, seen = target.prior.draw(target.shape, rng), []
     curvature = np.zeros_like(layout.offset)
     for k in range(PILOT_SWEEPS):

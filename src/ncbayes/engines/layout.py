@@ -98,6 +98,6 @@ def picked(design: Design, kept: FloatArray | None, columns: NDArray[np.intp]) -
         return np.asarray(kept[columns])
     out = np.empty((len(columns), design.shape[0]))
     breaks = np.flatnonzero(np.diff(columns) > 1) + 1
-    for part in np.split(np.arange(len(columns)), breaks):
+    for part in np.split(np.arange(len(columns)), breaks) if len(columns) else ():
         out[part] = rows_of(design, int(columns[part[0]]), int(columns[part[-1]]) + 1)
     return out

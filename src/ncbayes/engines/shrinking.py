@@ -22,7 +22,7 @@ from ncbayes.base import Clusters, Design, Draw, FloatArray, State
 from ncbayes.contrast import Target
 from ncbayes.engines.layout import Layout, blocks_of, layout_of, picked
 from ncbayes.engines.leap import LARGEST_STEP
-from ncbayes.engines.starts import intercepts
+from ncbayes.engines.starts import at_zero
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg.designs import rows as rows_of
 
@@ -175,6 +175,8 @@ def _draw_free(
     rng: np.random.Generator,
 ) -> None:
     """The coefficients outside all runs, jointly; psi and coef change in place."""
+    if not len(free):
+        return
     (weights, half, psi), (precision, shift) = points, prior
     gram = (rows * weights) @ rows.T
     right = rows @ (half - weights * psi) + gram @ coef[free] + shift[free]
@@ -283,7 +285,7 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
     for k in range(PILOT_SWEEPS):
         sweep = _swept(target, layout, draw, rng)
         weights = expit(sweep.psi) * expit(-sweep.psi)
-        slopes.append(_slope(layout, sweep, weights))
+        slopes.append(_slope(layout, sweep, weights) * target.normalizer)
         if k >= half:
             total += weights
         _stretch(layout, sweep, slopes[-1], rng)
@@ -310,9 +312,7 @@ def shrunk(target: Target, rng: np.random.Generator) -> Draw:
     scales = prior.draw(target.shape, rng)
     found = prior.clusters(scales, target.shape)
     heads = np.append(found.heads, found.log_local[:, ~found.headed])
-    coef = np.zeros(target.shape)
-    coef[:, -1] = intercepts(target)
-    return Draw(coef, prior.rescaled(scales, float(np.log(SMALL) - np.mean(heads))))
+    return Draw(at_zero(target), prior.rescaled(scales, float(np.log(SMALL) - np.mean(heads))))
 
 
 def _slope(layout: Layout, sweep: Sweep, weights: FloatArray) -> FloatArray:

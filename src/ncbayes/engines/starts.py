@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from ncbayes.base import FloatArray
+from ncbayes.base import BoolArray, FloatArray
 from ncbayes.contrast import Target
+
+
+def at_zero(target: Target) -> FloatArray:
+    """coef with theta = 0, and c, if there is one, as ``intercepts`` has it."""
+    coef = np.zeros(target.shape)
+    if target.normalizer:
+        coef[:, -1] = intercepts(target)
+    return coef
 
 
 def intercepts(target: Target) -> FloatArray:
@@ -14,14 +22,18 @@ def intercepts(target: Target) -> FloatArray:
 
     By Newton's method; 0 for a group without points.
     """
-    found = np.zeros(len(target.contrasts))
-    for g, each in enumerate(target.contrasts):
-        for _ in range(50):
-            chance = expit(each.offset + found[g])
-            excess = float((each.is_data - chance).sum())
-            curvature = float((chance * (1 - chance)).sum())
-            step = excess / max(curvature, 1e-10)
-            found[g] += min(max(step, -2.0), 2.0)
-            if abs(step) < 1e-6:
-                break
+    return np.array([intercept(each.offset, each.is_data) for each in target.contrasts])
+
+
+def intercept(log_odds: FloatArray, is_data: BoolArray) -> float:
+    """What to add to all log odds for as many points to be likely data as there are data."""
+    found = 0.0
+    for _ in range(50):
+        chance = expit(log_odds + found)
+        excess = float((is_data - chance).sum())
+        curvature = float((chance * (1 - chance)).sum())
+        step = excess / max(curvature, 1e-10)
+        found += min(max(step, -2.0), 2.0)
+        if abs(step) < 1e-6:
+            break
     return found

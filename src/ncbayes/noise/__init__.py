@@ -16,6 +16,7 @@ from ncbayes.noise.distributions import (
     matched,
 )
 from ncbayes.noise.fitted import Tabulated, gaussian_mixture, margins
+from ncbayes.noise.graphs import BernoulliGraphs
 from ncbayes.noise.kernels import KernelDensity
 from ncbayes.noise.restricted import Restricted
 from ncbayes.noise.schedules import Fixed, Fresh, Pooled
@@ -27,6 +28,7 @@ __all__ = [
     "Annealed",
     "Auto",
     "Bernoulli",
+    "BernoulliGraphs",
     "Copula",
     "Fixed",
     "Frequencies",

@@ -23,6 +23,7 @@ from ncbayes.noise.tempered import (
     Resampled,
     Tempering,
     anneal,
+    annealing_path,
     effective_size,
     grows,
     log_mean,
@@ -201,7 +202,8 @@ class Adaptive:
         alpha, steps = self.wanted_alpha(None), self.steps
         particles = max(size, FEWEST_PARTICLES)
         while True:
-            _, path = anneal(model, alpha * theta, steps, particles, rng)
+            start, end = annealing_path(model, theta, alpha)
+            _, path = anneal(model, end, steps, particles, rng, start)
             fine = [k for k, weights in enumerate(path) if self._passes(weights, particles)]
             if fine[-1:] == [steps - 1]:
                 break

@@ -22,8 +22,11 @@ from ncbayes.noise.checks import (
     check_varies,
     row,
 )
+from ncbayes.noise.graphs import BernoulliGraphs
 from ncbayes.spaces import (
     Binary,
+    Graphs,
+    GraphSets,
     Orthant,
     Reals,
     Torus,
@@ -326,7 +329,8 @@ def matched(space: Space, data: FloatArray) -> Noise:
     """The plain noise of a space, its moments matched to the data (n, dimension).
 
     Angles: VonMises; reals: StudentT; positive numbers: Gamma; zeros and ones: Bernoulli; counts:
-    NegativeBinomial; any other space of finite volume, such as a Box or a Region: Uniform.
+    NegativeBinomial; graphs: BernoulliGraphs; any other space of finite volume, such as a Box or a
+    Region: Uniform.
     """
     if not math.isfinite(space.log_volume):
         raise InputError(
@@ -340,6 +344,8 @@ matched.register(Torus, lambda _, data: VonMises.match(data))
 matched.register(Reals, lambda _, data: StudentT.match(data))
 matched.register(Orthant, lambda _, data: Gamma.match(data))
 matched.register(Binary, lambda space, data: Bernoulli.match(data, space.spins))
+matched.register(Graphs, lambda space, data: BernoulliGraphs.match(space, data))
+matched.register(GraphSets, lambda space, data: BernoulliGraphs.match(space, data))
 
 
 def _factor(matrix: ArrayLike) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +92,9 @@ class Resampled:
 class Annealed:
     """The model at ``alpha theta``, by annealed importance sampling from the model at 0.
 
-    The q_0 of the formula is the model at theta = 0: uniform where log_base is 0.
-    Points start uniform, take ``work`` sweeps of the model's conditionals while theta grows, are
+    The q_0 of the formula is the model at theta = 0: uniform where log_base is 0. A model with
+    ``path(theta, alpha)`` has another start and end.
+    Points start there, take ``work`` sweeps of the model's conditionals while theta grows, are
     resampled by their weights and take a few more.
     """
 
@@ -108,15 +109,15 @@ class Annealed:
         return self.model.space.dimension
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        theta = self.tempering.alpha * self.tempering.theta
-        points, path = anneal(self.model, theta, self.tempering.work, size, rng)
+        start, theta = annealing_path(self.model, self.tempering.theta, self.tempering.alpha)
+        points, path = anneal(self.model, theta, self.tempering.work, size, rng, start)
         points = points[systematic(path[-1], size, rng)]
         for _ in range(SETTLE):
             points = self.model.sweep(theta, points, rng)
         return points
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        theta = self.tempering.alpha * self.tempering.theta
+        _, theta = annealing_path(self.model, self.tempering.theta, self.tempering.alpha)
         value = log_unnormalized(self.model, theta, x)
         return value - self.tempering.log_z
 
@@ -171,21 +172,41 @@ def grows(
     return max(far) >= highest(near[model.space.contains(near)])
 
 
+def annealing_path(
+    model: Any, theta: FloatArray, alpha: float
+) -> tuple[FloatArray | None, FloatArray]:
+    """Where annealing begins, None for theta = 0, and where it ends."""
+    if not hasattr(model, "path"):
+        return None, alpha * theta
+    start, end = model.path(theta, alpha)
+    return start, end
+
+
 def anneal(
-    model: Sweeping, theta: FloatArray, steps: int, size: int, rng: np.random.Generator
+    model: Any,
+    theta: FloatArray,
+    steps: int,
+    size: int,
+    rng: np.random.Generator,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Points near the model at theta, and their log weights after each step, (steps, size).
 
-    Row k - 1 weights the points for the model at ``theta k / steps``; its mean weight estimates Z
-    there without bias.
+    Row k - 1 weights the points for the model k / steps of the way from ``start`` (None: 0) to
+    theta; its mean weight estimates Z there without bias.
     """
-    points = model.space.uniform(size, rng)
-    weight = model.space.log_volume + np.ravel(model.log_base(points))
-    path = np.empty((steps, size))
+    if start is None:
+        start = np.zeros_like(theta)
+        points = model.space.uniform(size, rng)
+        weight = model.space.log_volume + np.ravel(model.log_base(points))
+    else:
+        points = model.sample(start, size, rng)
+        weight = np.full(size, model.log_partition(start))
+    path, way = np.empty((steps, size)), theta - start
     for k in range(1, steps + 1):
-        weight = weight + exponent(model, theta, points) / steps
+        weight = weight + exponent(model, way, points) / steps
         path[k - 1] = weight
-        points = model.sweep(theta * (k / steps), points, rng)
+        points = model.sweep(start + way * (k / steps), points, rng)
         if k == 1 and size > 0:
             _check_swept(model, points, size)
     return points, path

@@ -2,6 +2,7 @@
 
 from ncbayes.plots.angles import pairs, predictive
 from ncbayes.plots.chains import trace
+from ncbayes.plots.comparisons import comparison
 from ncbayes.plots.couplings import coefficients, shrinkage
 from ncbayes.plots.densities import density
 from ncbayes.plots.maps import (
@@ -19,6 +20,7 @@ __all__ = [
     "animation",
     "change_map",
     "coefficients",
+    "comparison",
     "density",
     "density_bands",
     "density_maps",

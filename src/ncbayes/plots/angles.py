@@ -10,7 +10,7 @@ import numpy as np
 
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.plots.style import BLUE, GREY, ORANGE, angle_ticks, short
-from ncbayes.predictive import AngleCheck
+from ncbayes.predictive import PredictiveCheck
 from ncbayes.spaces import Torus, as_points
 
 if TYPE_CHECKING:
@@ -72,16 +72,16 @@ def pairs(
     return figure
 
 
-def predictive(check: AngleCheck) -> Figure:
-    """Observed statistics against replicated ones, for ``predictive.check_angles``.
+def predictive(check: PredictiveCheck) -> Figure:
+    """Observed statistics against replicated ones, for ``predictive.check`` and ``check_angles``.
 
-    A panel a statistic. A mark for each node or pair: what was observed, and the mean of the
-    replications with the interval that holds ``check.level`` of them. Where the interval misses
-    the diagonal the mark is filled; the farthest are named.
+    A panel a statistic. A mark for each component, node or pair: what was observed, and the mean
+    of the replications with the interval that holds ``check.level`` of them. Where the interval
+    misses the diagonal the mark is filled; the farthest are named.
     """
-    if not isinstance(check, AngleCheck):
+    if not isinstance(check, PredictiveCheck):
         raise InputError(
-            "plots.predictive needs what ncbayes.predictive.check_angles returns, got "
+            "plots.predictive needs what ncbayes.predictive.check or check_angles returns, got "
             f"{shown(check)}"
         )
     parts = list(check.table.groupby("statistic", sort=False))
@@ -93,7 +93,7 @@ def predictive(check: AngleCheck) -> Figure:
     )  # fmt: skip
     summary = check.summary()
     for axis, (name, part) in zip(axes.ravel(), parts, strict=False):
-        _draw_comparison(axis, part, circular=name == "difference")
+        _draw_comparison(axis, part, circular=name in check.circular)
         facts = summary.loc[name]
         beyond = round(facts["outside"] * facts["count"])
         axis.set_title(
@@ -183,10 +183,11 @@ def _draw_comparison(axis: Axes, part: pd.DataFrame, circular: bool) -> None:
 def _name_farthest(axis: Axes, part: pd.DataFrame, beyond: FloatArray) -> None:
     """The names of those farthest out, in the corner where most of the marks are not."""
     far = np.argsort(-np.abs(beyond), kind="stable")[:MOST_NAMED]
-    pairs = [part[["node1", "node2"]].iloc[row] for row in far if beyond[row] != 0]
-    if not pairs:
+    columns = [name for name in ("node1", "node2", "component") if name in part]
+    named = [part[columns].iloc[row] for row in far if beyond[row] != 0]
+    lines = [", ".join(short(name) for name in each if name) for each in named]
+    if not any(lines):
         return
-    lines = [", ".join(short(name) for name in pair if name) for pair in pairs]
     below = (beyond > 0).sum() > (beyond < 0).sum()
     axis.text(
         0.03 if below else 0.97, 0.97 if below else 0.03, "\n".join(["farthest out:", *lines]),

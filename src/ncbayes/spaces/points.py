@@ -54,7 +54,8 @@ def column_count(data: object) -> int:
 def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> FloatArray:
     """The user's data as a float (n, dimension) array of canonical points of the space.
 
-    Takes arrays, lists, and pandas or polars frames and series; the input is never written.
+    Takes arrays, lists, and pandas or polars frames and series, and what the space reads
+    ``from_objects``, such as graphs; the input is never written.
     ``owner`` is how messages name what asks for the data, as in ``TorusGraph(12)``.
     Rows are counted from 0.
 
@@ -62,6 +63,9 @@ def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> Float
     >>> as_points([1, 2, 3], Reals(1), "Gaussian(1)").shape
     (3, 1)
     """
+    from_objects = getattr(space, "from_objects", None)
+    if from_objects is not None:
+        data = from_objects(data)
     values = _values(data)
     _check_table(values, data, owner)
     table = values[:, None] if values.ndim == 1 else values

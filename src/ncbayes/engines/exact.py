@@ -1,0 +1,137 @@
+"""The exact posterior where log Z can be computed: the answer that others are compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ncbayes.base import Draw, FloatArray, State
+from ncbayes.contrast import Target
+from ncbayes.engines.around import conditional, gaussian
+
+# What the Gaussian takes of the likelihood's expansion: all of it, and half of it, which has
+# heavier tails than the likelihood.
+SHARES = (1.0, 0.5)
+# A bracket that has shrunk so often has reached the point it started from.
+MOST_TRIALS = 100
+
+
+@dataclass(frozen=True)
+class Exact:
+    """theta -> scales, from the likelihood ``theta . sum of statistics - n log Z(theta)``.
+
+    theta given the scales by elliptical slice sampling (Murray, Adams and MacKay 2010) around
+    prior and expansion of the likelihood: of all groups together, then of one after the other.
+    coef holds c = -log Z in its last column. For small models: a sweep evaluates log Z about five
+    times for each group.
+    """
+
+    likelihood: ClassVar[str] = "exact"
+
+    def start(self, target: Target, rng: np.random.Generator) -> Draw:
+        """Around the mode, sqrt(5) times as wide as the posterior, where log Z is finite."""
+        scales = target.prior.draw(target.shape, rng)
+        mean, near = gaussian(target, scales, 1.0, rng)
+        wide = 5**0.5
+        for _ in range(MOST_TRIALS):
+            coef = _with_c(target, mean + wide * (near - mean))
+            if np.isfinite(coef).all():
+                break
+            wide /= 2
+        return Draw(coef, scales)
+
+    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        known = draw.coef.shape[1] > target.shape[1]
+        coef = draw.coef if known else _with_c(target, draw.coef)
+        coef, trials = _together(target, coef, draw.scales, rng)
+        for g in range(len(coef)):
+            coef, more = _alone(target, coef, draw.scales, g, rng)
+            trials += more
+        scales = target.prior.update(draw.scales, coef[:, :-1].copy(), rng)
+        value = sum(
+            _log_likelihood(each, row) for each, row in zip(target.losses, coef, strict=True)
+        )
+        return Draw(coef, scales, {"log_likelihood": value, "evaluations": float(trials)})
+
+
+def _together(
+    target: Target, coef: FloatArray, scales: State, rng: np.random.Generator
+) -> tuple[FloatArray, int]:
+    """A slice step of all groups' theta around their joint Gaussian."""
+    mean, normal = gaussian(target, scales, SHARES[0], rng)
+
+    def residual(at: FloatArray) -> float:
+        pairs = zip(target.losses, at, strict=True)
+        return sum(_residual(each, row, SHARES[0]) for each, row in pairs)
+
+    found, trials = _slice(coef, mean, normal, residual, lambda theta: _with_c(target, theta), rng)
+    return found, trials * len(coef)
+
+
+def _alone(
+    target: Target, coef: FloatArray, scales: State, group: int, rng: np.random.Generator
+) -> tuple[FloatArray, int]:
+    """A slice step of one group's theta given the others."""
+    loss = target.losses[group]
+    mean, normal = conditional(target, scales, coef[:, :-1], group, SHARES[1], rng)
+    found, trials = _slice(
+        coef[group],
+        mean,
+        normal,
+        lambda at: _residual(loss, at, SHARES[1]),
+        lambda theta: np.append(theta, -loss.log_z(theta)),
+        rng,
+    )
+    moved = np.array(coef)
+    moved[group] = found
+    return moved, trials
+
+
+def _slice(
+    coef: FloatArray,
+    mean: FloatArray,
+    normal: FloatArray,
+    residual: Callable[[FloatArray], float],
+    completed: Callable[[FloatArray], FloatArray],
+    rng: np.random.Generator,
+) -> tuple[FloatArray, int]:
+    """A step along the ellipse through theta and a draw of the Gaussian; with evaluations of log Z.
+
+    ``residual``: log likelihood less the part that the Gaussian has, at coef = (theta, c).
+    """
+    theta = coef[..., :-1]
+    level = residual(coef) - rng.standard_exponential()
+    angle = rng.uniform(0, 2 * math.pi)
+    low, high = angle - 2 * math.pi, angle
+    for trial in range(1, MOST_TRIALS + 1):
+        there = completed(
+            mean + (theta - mean) * math.cos(angle) + (normal - mean) * math.sin(angle)
+        )
+        if residual(there) > level:
+            return there, trial
+        low, high = (angle, high) if angle < 0 else (low, angle)
+        angle = rng.uniform(low, high)
+    return coef, MOST_TRIALS
+
+
+def _log_likelihood(loss: Any, coef: FloatArray) -> float:
+    value = loss.log_likelihood(coef[:-1], -coef[-1])
+    return float(value) if value == value else -math.inf
+
+
+def _residual(loss: Any, coef: FloatArray, share: float) -> float:
+    theta = coef[:-1]
+    if not math.isfinite(coef[-1]):
+        return -math.inf
+    return _log_likelihood(loss, coef) - share * float(
+        loss.shift @ theta - theta @ loss.gram @ theta / 2
+    )
+
+
+def _with_c(target: Target, theta: FloatArray) -> FloatArray:
+    c = [-each.log_z(row) for each, row in zip(target.losses, theta, strict=True)]
+    return np.column_stack([theta, c])

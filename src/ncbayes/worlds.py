@@ -1,0 +1,64 @@
+"""Small worlds for checks of engines without noise: losses made from data simulated at a theta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ncbayes.base import FloatArray
+from ncbayes.conditionals import ConditionalsLoss
+from ncbayes.contrast import Loss, Target, uses_noise
+from ncbayes.exact import ExactLoss
+from ncbayes.score import ScoreLoss
+from ncbayes.simulated import SimulatedLoss
+
+# How far the expansions that engines propose by are off, so that what corrects them is tested.
+OFF = 1.4
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A family of one row, ``N(gram theta, gram)``: its log Z is ``theta' gram theta / 2``."""
+
+    root: FloatArray
+
+    @property
+    def gram(self) -> FloatArray:
+        return np.asarray(self.root.T @ self.root)
+
+    def log_partition(self, theta: FloatArray) -> float:
+        return float(theta @ self.gram @ theta / 2)
+
+    def statistics(self, x: FloatArray) -> FloatArray:
+        return x
+
+    def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        noise = rng.standard_normal((size, len(self.root)))
+        return np.asarray(self.gram @ theta + noise @ self.root)
+
+
+def normal_loss(
+    engine: Any, root: FloatArray, theta: FloatArray, rng: np.random.Generator
+) -> tuple[Loss, FloatArray]:
+    """The loss, of the kind that the engine asks for, of ``total ~ N(gram theta, gram / rate)``.
+
+    Also the total. The rate is the engine's learning rate, 1 if it has none.
+    """
+    model, rate = Normal(root), float(getattr(engine, "learning_rate", 1.0))
+    error = rng.standard_normal(len(root)) @ root / np.sqrt(rate)
+    total, gram = model.gram @ theta + error, model.gram
+    made: dict[str, Loss] = {
+        "score": ScoreLoss(gram, total, len(root)),
+        "exact": ExactLoss(total, 1, model.log_partition, OFF * gram, total / OFF),
+        "simulated": SimulatedLoss(total, total[None], model, OFF * gram, total / OFF),
+    }
+    return made[engine.likelihood], total
+
+
+def posed(engine: object, target: Target) -> Target:
+    """The labelled target as the engine wants it: as it is, or as if of full conditionals."""
+    if uses_noise(engine):
+        return target
+    return Target((), target.prior, losses=tuple(map(ConditionalsLoss, target.contrasts)))

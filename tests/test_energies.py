@@ -1,0 +1,333 @@
+"""Energies from the front door: right answers, clear refusals, whole results."""
+
+import sys
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+from scipy.special import ndtri
+
+import ncbayes as ncb
+from ncbayes.base import InputError, Model
+from ncbayes.energies import Energy, Positive, Real
+from ncbayes.priors import Normal
+
+quiet = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+PLANE = ncb.spaces.Reals(2)
+
+
+def gaussian(params, x):
+    return -(((x - params["mean"]) / params["sd"]) ** 2).sum(axis=1) / 2
+
+
+def gaussian_energy():
+    return Energy(gaussian, {"mean": Real(Normal(10.0), shape=(2,)), "sd": Positive(shape=(2,))},
+                  PLANE)  # fmt: skip
+
+
+def points(seed, rows=200):
+    return np.random.default_rng(seed).normal([1.0, -2.0], [0.5, 2.0], (rows, 2))
+
+
+def fitted(energy, data, **changed):
+    options = {"seed": 1, "draws": 40, "tune": 60, "chains": 2, "cores": 1, "progress": False}
+    return ncb.fit(energy, data, **{**options, **changed})
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return fitted(gaussian_energy(), points(1), draws=500, tune=300)
+
+
+def test_the_posterior_is_that_of_the_same_family_by_gibbs(posterior):
+    """A Gaussian energy and ``Gaussian(1)`` by Gibbs on each axis: the same data and truth."""
+    data, tree = points(1), posterior.data["posterior"]
+    sd, mean = tree["sd"].to_numpy()[:, :, 0], tree["mean"].to_numpy()[:, :, 0]
+    # The exact likelihood's posterior, flat priors; noise_ratio 5 widens by sqrt(1.2) or so.
+    for k in range(2):
+        error = data[:, k].std() / np.sqrt(len(data))
+        assert abs(mean[..., k].mean() - data[:, k].mean()) < 3 * error
+        assert 0.9 < mean[..., k].std() / error < 1.6
+        assert 0.9 < sd[..., k].std() / (error / np.sqrt(2)) < 1.6
+    # log Z is known given the parameters, and its error is that of the contrast alone.
+    known = np.log(2 * np.pi) + np.log(sd).sum(axis=-1)
+    off = posterior.log_z.to_numpy()[..., 0] - known
+    assert abs(off.mean()) < 6 * off.std() / np.sqrt(len(data)) + 3 * off.std()
+    assert off.std() < 0.2
+
+
+def test_every_parameter_is_a_variable_of_its_shape(posterior, tmp_path):
+    tree = posterior.data["posterior"]
+    assert tree["mean"].dims == ("chain", "draw", "group", "mean_dim_0")
+    assert tree["sd"].shape == (2, 500, 1, 2)
+    assert np.all(tree["sd"] > 0)
+    assert list(posterior.summary().index) == ["mean[0]", "mean[1]", "sd[0]", "sd[1]", "log_z"]
+    assert repr(posterior).startswith("<Posterior of Energy(mean, sd; Reals(dimension=2)): 2 ch")
+    assert "variables 3" in repr(posterior)
+    assert posterior.warning_lines() == []
+    posterior.save(tmp_path / "energy.nc")
+    again = ncb.load(tmp_path / "energy.nc")
+    assert np.array_equal(again.data["posterior"]["mean"], tree["mean"])
+    assert again.summary().equals(posterior.summary())
+    assert again.data["sample_stats"]["diverging"].dtype == bool
+    with pytest.raises(InputError, match=r"no theta: .*'mean', 'sd', 'log_z'"):
+        _ = again.theta
+
+
+def test_the_noise_is_reported(posterior):
+    report = posterior.noise_report()
+    assert 0.5 < report.table["auc"].iloc[0] < 0.75
+    assert 0.6 < report.table["information_kept"].iloc[0] < 0.9
+    assert posterior.data.attrs["noise_ratio"] == 5.0
+    assert posterior.data.attrs["schedule"] == "Fixed"
+
+
+@quiet
+def test_far_noise_is_told_apart_and_the_advice_is_one_that_works():
+    far = ncb.noise.Normal([1000.0, 0.0], np.diag([1e4, 4.0]))
+    poor = fitted(gaussian_energy(), points(1), noise=far, noise_ratio=1)
+    lines = " ".join([*poor.warning_lines(), *poor.noise_report().lines])
+    assert "gaussian_mixture(data)" in lines
+    assert "auto" not in lines
+    assert "Adaptive" not in lines
+
+
+@quiet
+def test_extended_resumed_and_pooled(resumed):
+    energy, data = gaussian_energy(), points(2, 60)
+    whole = fitted(energy, data, draws=12, tune=30, chains=1)
+    part = fitted(energy, data, draws=5, tune=30, chains=1).extend(7)
+    assert np.array_equal(part.data["posterior"]["sd"], whole.data["posterior"]["sd"])
+    for again in resumed(
+        lambda **options: fitted(energy, data, draws=12, tune=30, chains=1, **options), (3, 40)
+    ):
+        assert np.array_equal(again.data["posterior"]["sd"], whole.data["posterior"]["sd"])
+    pooled = fitted(energy, data, noise=ncb.noise.Pooled(sets=2), chains=1)
+    assert len(pooled.between_set_spread()) == 5
+    fitted(energy, data, noise=ncb.noise.Fresh(), chains=1)
+
+
+@quiet
+def test_a_checkpoint_of_another_energy_is_refused(tmp_path):
+    data = points(2, 60)
+    fitted(gaussian_energy(), data, chains=1, checkpoint=tmp_path)
+    other = Energy(lambda params, x: 1.01 * gaussian(params, x), gaussian_energy().params, PLANE)
+    with pytest.raises(InputError, match="statistics of the model"):
+        fitted(other, data, chains=1, checkpoint=tmp_path)
+
+
+@quiet
+def test_groups_have_parameters_of_their_own_and_may_share_a_scale():
+    def shifted(params, x):
+        return -((x - params["location"]["mean"]) ** 2).sum(axis=1) / 2
+
+    energy = Energy(shifted, {"location": {"mean": ncb.priors.HalfCauchyNormal()}},
+                    ncb.spaces.Reals(1))  # fmt: skip
+    rng = np.random.default_rng(3)
+    data = {"a": rng.normal(-1, 1, (100, 1)), "b": rng.normal(2, 1, (120, 1))}
+    tree = fitted(energy, data, draws=200, tune=200).data["posterior"]
+    assert tree["location.mean"].dims == ("chain", "draw", "group")
+    assert np.all(np.abs(tree["location.mean"].mean(("chain", "draw")) - [-1, 2]) < 0.6)
+    assert np.all(tree["location.mean.scale"] > 0)
+    known = np.log(2 * np.pi) / 2
+    assert np.all(np.abs(tree["log_z"].mean(("chain", "draw")) - known) < 0.3)
+
+
+def test_points_outside_of_the_space_count_as_noise_for_certain():
+    """A density on the box against noise that lies half outside of it: log Z stays right."""
+    energy = Energy(lambda params, x: params["slope"] * x[:, 0], {"slope": Normal(2.0)},
+                    ncb.spaces.Box(0.0, 1.0))  # fmt: skip
+    data = np.random.default_rng(4).random((400, 1))
+    wide = ncb.noise.Uniform(ncb.spaces.Box(0.0, 2.0))
+    found = fitted(energy, data, noise=wide, noise_ratio=10, draws=400, tune=200)
+    slope = found.data["posterior"]["slope"].to_numpy()
+    off = found.log_z.to_numpy() - np.log(np.expm1(slope) / slope)
+    # Of 4000 noise points half are inside: log Z has a standard error of 0.05 or so.
+    assert abs(off.mean()) < 5 * 0.05
+
+
+def test_double_precision_is_ours_alone(posterior):
+    assert jnp.ones(1).dtype == jnp.float32
+    assert posterior.data["posterior"]["mean"].dtype == np.float64
+    values = gaussian_energy().evaluated(np.zeros((3, 4)), points(1))
+    exact = -(points(1) ** 2).sum(axis=1) / 2
+    assert np.allclose(values, exact, rtol=1e-14)
+
+
+def test_an_energy_is_a_model_by_its_tangent():
+    """Log density and slopes at the starting values, against differences."""
+    energy = Energy(gaussian, {"mean": Real(Normal(10.0), (2,), [0.3, -0.2]),
+                               "sd": Positive(2.0, shape=(2,), initial=1.5)}, PLANE)  # fmt: skip
+    assert isinstance(energy, Model)
+    x, start = points(5, 6), np.array([0.3, -0.2, np.log(1.5), np.log(1.5)])
+    assert np.allclose(energy.start, start)
+    value = energy.evaluated(start[None], x)[0]
+    assert np.allclose(energy.log_base(x) + energy.statistics(x) @ start, value)
+    steps = 1e-6 * np.eye(4)
+    slopes = (energy.evaluated(start + steps, x) - energy.evaluated(start - steps, x)) / 2e-6
+    assert np.allclose(energy.statistics(x), slopes.T, atol=1e-6)
+    tree = energy.tree(start)
+    assert np.allclose(energy.row({"mean": tree["mean"], "sd": tree["sd"]}), start)
+
+
+@quiet
+def test_a_mixture_energy_is_recovered(seed):
+    """Two bumps on the line; ``weight`` is the log ratio of heights, ``gap > 0`` orders them."""
+
+    def bumps(params, x):
+        place = params["left"] + jnp.array([0.0, 1.0]) * params["gap"]
+        heights = jnp.array([0.0, 1.0]) * params["weight"]
+        return jax.nn.logsumexp(heights - ((x - place) / params["width"]) ** 2 / 2, axis=1)
+
+    params = {
+        "left": Normal(3.0),
+        "gap": Positive(3.0),
+        "width": Positive(),
+        "weight": Normal(2.0),
+    }
+    energy = Energy(bumps, params, ncb.spaces.Reals(1))
+    rng = np.random.default_rng(seed)
+    high = rng.random(600) < 0.75
+    data = np.where(high, 2.0, -2.0) + 0.6 * rng.standard_normal(600)
+    found = fitted(energy, data, draws=400, tune=300).summary()
+    truth = {"left": -2.0, "gap": 4.0, "width": 0.6, "weight": np.log(3)}
+    truth["log_z"] = np.log(np.sqrt(2 * np.pi) * 0.6 * 4)
+    z = (found["mean"][list(truth)] - list(truth.values())) / found["sd"][list(truth)]
+    assert np.all(np.abs(z) < -ndtri(1e-6 / 2 / len(truth))), z
+    assert found["sd"].max() < 0.3
+
+
+@quiet
+def test_independent_components_are_recovered(seed):
+    """A product of experts: ``log p = -sum log cosh(W x)``, rows of W up to order and sign."""
+
+    def experts(params, x):
+        return -jnp.log(jnp.cosh(x @ params["filter"].T)).sum(axis=1)
+
+    truth = np.array([[2.0, 0.5], [-0.5, 1.5]])
+    energy = Energy(experts, {"filter": Real(Normal(3.0), (2, 2), truth + 0.3)}, PLANE)
+    rng = np.random.default_rng(seed)
+    # cosh^-1 / pi is the density of log|Cauchy|.
+    sources = np.log(np.abs(rng.standard_cauchy((1500, 2))))
+    data = sources @ np.linalg.inv(truth).T
+    found = fitted(energy, data, draws=400, tune=300).summary()
+    known = [*truth.ravel(), 2 * np.log(np.pi) - np.log(np.linalg.det(truth))]
+    z = (found["mean"] - known) / found["sd"]
+    assert np.all(np.abs(z) < -ndtri(1e-6 / 2 / len(known))), z
+    assert found["sd"].max() < 0.2
+
+
+def nan_gradient(params, x):
+    zero = params["a"] - params["a"]
+    return jnp.where(zero > 0, jnp.sqrt(zero), 0.0) - x[:, 0] ** 2
+
+
+BAD = [
+    (
+        lambda params, x: params["a"] * jnp.log(x[:, 0] - 100.0),
+        "log_density is nan at row 0 of the",
+    ),
+    (
+        lambda params, x: params["a"] * x,
+        r"shape \(360,\) for x of shape \(360, 1\), got shape \(36",
+    ),
+    (lambda params, x: params["a"] * x.sum(), r"got shape \(\); a function of one point .*vmap"),
+    (lambda params, x: -params["a"] * x[0] ** 2, r"got shape \(1,\); .*vmap"),
+    (lambda params, x: (x[:, 0] > params["a"]).astype(int), "can be differentiated, got int64"),
+    (lambda params, x: jnp.round(params["a"]) * x[:, 0], "does not change with any of its param"),
+    (nan_gradient, "the derivative of log_density by 'a' is nan near the starting values"),
+    (lambda params, x: np.sin(params["a"]) * x[:, 0], "can't be compiled by JAX; use jax.numpy"),
+    (lambda params, x: x[:, 0] if params["a"] > 0 else -x[:, 0], "can't be compiled by JAX"),
+    (lambda params, x: params["b"] * x[:, 0], "log_density.params, x. fails .*KeyError: 'b'"),
+    (lambda params, x: params["a"] * x @ jnp.ones(7), "fails for x of shape .360, 1.: TypeError"),
+    (lambda params, x: "high", "fails .*not a valid JAX type"),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), BAD, ids=[words[:30] for _, words in BAD])
+def test_functions_that_are_no_energies_are_refused_in_one_sentence(function, words):
+    energy = Energy(function, {"a": Normal(1.0)}, ncb.spaces.Reals(1))
+    with pytest.raises(InputError, match=words) as caught:
+        fitted(energy, points(1, 60)[:, :1])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({}, "has no parameters; name one"),
+        ({"layer": {}}, "has no parameters"),
+        ({"a": 1.0}, r"params\['a'\] must be a prior such as .*, got 1.0; start there by initial"),
+        ({"net": {"w": np.zeros(3)}}, r"params\['net'\]\['w'\] must be a prior"),
+        ([Normal(1.0)], "params must be a prior such as .* or a dict of such"),
+        (Normal(1.0), "params must be a prior"),
+        ({"a": Normal}, "got the class Normal"),
+        ({"a.b": Normal(1.0)}, "has the key 'a.b'; a parameter's name is text without"),
+        ({"log_z": Normal(1.0)}, "has the key 'log_z'"),
+        ({3: Normal(1.0)}, "has the key 3"),
+    ],
+)
+def test_parameters_without_priors_or_names_are_refused(params, words):
+    with pytest.raises(InputError, match=words):
+        Energy(gaussian, params, PLANE)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Real(2.0), "must be a prior such as ncbayes.priors.Normal"),
+        (lambda: Real(Normal(1.0), shape=3), r"tuple of positive whole numbers, .* got 3"),
+        (lambda: Real(Normal(1.0), shape=(0,)), r"got \(0,\)"),
+        (lambda: Real(Normal(1.0), shape=(2,), initial=[1.0]), r"array of shape \(2,\), got \[1.0"),
+        (lambda: Real(Normal([1.0, 2.0]), shape=(3,)), r"one scale, or an array of this shape"),
+        (lambda: Positive(median=-1.0), r"Positive\(median=...\) must be positive"),
+        (lambda: Positive(spread="x"), r"Positive\(spread=...\) must be one positive"),
+        (lambda: Positive(initial=0.0), r"Positive\(initial=...\) must be positive, got 0.0"),
+        (lambda: Energy("f", {"a": Normal(1.0)}, PLANE), "must be a JAX function .*, got 'f'"),
+        (lambda: Energy(gaussian, {"a": Normal(1.0)}, 2), r"space=...\) must be one such as"),
+        (lambda: Energy(gaussian, {"a": Normal(1.0)}, ncb.spaces.Reals), "got the class Reals"),
+    ],
+)
+def test_settings_are_checked(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"prior": Normal(1.0)}, "priors of an Energy stand in its params, got prior=Normal"),
+        ({"engine": "gibbs"}, "an Energy is fitted by engine=\"nuts\" .*, got 'gibbs'"),
+        ({"engine": "hyvarinen"}, "an Energy is fitted by engine"),
+        ({"noise": ncb.noise.Adaptive()}, 'needs an exponential family, .*use "matched"'),
+        ({"noise": ncb.noise.Auto()}, "needs an exponential family"),
+        ({"noise_ratio": -1}, "noise_ratio must be a positive number"),
+        ({"noise": ncb.noise.Normal([0.0], [[1.0]])}, "points of dimension 2 like the data"),
+    ],
+)
+def test_options_that_an_energy_does_not_have_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        fitted(gaussian_energy(), points(1, 60), **options)
+
+
+def test_noise_beyond_the_space_of_the_energy_is_refused():
+    energy = Energy(lambda params, x: params["a"] * x[:, 0], {"a": Normal(1.0)},
+                    ncb.spaces.Box(0.0, 1.0))  # fmt: skip
+
+    class Elsewhere:
+        def sample(self, size, rng):
+            return 5.0 + rng.random((size, 1))
+
+        def log_density(self, x):
+            return np.zeros(len(x))
+
+    with pytest.raises(InputError, match="none of the 50 noise points lies in Box"):
+        fitted(energy, np.linspace(0.1, 0.9, 50), noise=Elsewhere(), noise_ratio=1)
+
+
+@pytest.mark.parametrize("missing", ["jax", "blackjax"])
+def test_without_the_extra_the_error_names_the_install_line(missing, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=f'{missing}, which is not .*install "ncbayes.energy."'):
+        fitted(gaussian_energy(), points(1, 60))
