@@ -1,6 +1,6 @@
 """Do the engines agree with the exact posterior on models small enough to have one?
 
-    python studies/small_families.py [--families ising_5 ...] [--sets 20] [--cores 2] [--seed 1]
+    python studies/small_families.py [--families ising_5 ...] [--sets 20] [--exchanges 600]
 
 For each family, against `engine="exact"` with the same prior: NC-Bayes with noise chosen by "auto"
 and noise_ratio 20, on one noise set and on the average of many; the exchange algorithm with the
@@ -30,10 +30,15 @@ FAMILIES: dict[str, tuple[Any, list[float], int]] = {
     ),
     "torus_2": (ncb.models.TorusGraph(2), [0.6, -0.3, 0.0, 0.5, 0.8, 0.2, -0.4, 0.0], 200),
     "gaussian_2": (ncb.models.Gaussian(2), [0.5, -0.2, 1.0, 1.5, 0.4], 200),
+    "truncated_2": (ncb.models.TruncatedGaussian(2), [0.5, 0.2, 1.0, 1.5, 0.4], 200),
+    "counts_2": (ncb.models.ConwayMaxwell(2, most=15), [0.8, 0.5, 1.2, 0.8, 0.05], 200),
+    "ergm_5": (ncb.models.ERGM(5, ["edges", "triangles"]), [-0.6, 0.4], 200),
 }
 
 
-def posteriors(name: str, sets: int, cores: int, seed: int) -> dict[str, ncb.Posterior]:
+def posteriors(
+    name: str, sets: int, exchanges: int, cores: int, seed: int
+) -> dict[str, ncb.Posterior]:
     """The fits of one family, the exact one first."""
     model, truth, rows = FAMILIES[name]
     data = model.sample(np.array(truth), rows, np.random.default_rng([2, seed]))
@@ -46,7 +51,7 @@ def posteriors(name: str, sets: int, cores: int, seed: int) -> dict[str, ncb.Pos
         model, data, noise=pooled, noise_ratio=NOISE_RATIO, draws=100 * sets, tune=100, **given
     )
     exchange = ncb.engines.Exchange(proposals=8)
-    found["exchange"] = ncb.fit(model, data, engine=exchange, draws=600, tune=60, **given)
+    found["exchange"] = ncb.fit(model, data, engine=exchange, draws=exchanges, tune=60, **given)
     if hasattr(model, "change_statistics"):
         found["pseudolikelihood"] = ncb.fit(
             model, data, engine="pseudolikelihood", draws=2000, **given
@@ -54,7 +59,7 @@ def posteriors(name: str, sets: int, cores: int, seed: int) -> dict[str, ncb.Pos
     return found
 
 
-def study(names: list[str], sets: int, cores: int, seed: int) -> None:
+def study(names: list[str], sets: int, exchanges: int, cores: int, seed: int) -> None:
     """Print the table, family by family."""
     print("| family | posterior | difference of means in exact sds: largest (median) | in Monte "
           "Carlo errors: largest | sd / exact sd | seconds | worst ESS a second |\n"
@@ -62,7 +67,7 @@ def study(names: list[str], sets: int, cores: int, seed: int) -> None:
     for name in names:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ncb.FitWarning)
-            found = ncb.compare(posteriors(name, sets, cores, seed))
+            found = ncb.compare(posteriors(name, sets, exchanges, cores, seed))
         rows = found.table.loc[found.table["parameter"] != "log_z"]
         for each, view in found.overview.iterrows():
             own = rows[rows["posterior"] == each]
@@ -80,7 +85,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--exchanges", type=int, default=600, help="kept sweeps of exchange")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    study(arguments.families, arguments.sets, arguments.cores, arguments.seed)
+    given = (arguments.sets, arguments.exchanges, arguments.cores, arguments.seed)
+    study(arguments.families, *given)

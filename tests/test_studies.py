@@ -23,6 +23,19 @@ def load(name):
 
 
 @pytest.mark.slow
+def test_engines_agree_with_the_exact_posterior_on_a_small_family(seed):
+    study = load("small_families")
+    found = ncb.compare(study.posteriors("gaussian_2", 10, 300, 1, seed)).overview
+    averaged, exchanged = found.loc["NC-Bayes, 10 noise sets"], found.loc["exchange"]
+    # Ten sets of ratio 20: a mean is off by 0.07 sds, so that five times that is beyond chance.
+    assert averaged["difference_sds"] < 0.35
+    assert 0.9 < averaged["sd_ratio_low"] < averaged["sd_ratio_high"] < 1.2
+    assert exchanged["difference_errors"] < 5.5
+    # The broken twin: a single noise set is more than Monte Carlo error away.
+    assert found.loc["NC-Bayes, one noise set", "difference_errors"] > 5.5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["nu = 1, Fixed", "nu = 5, Fixed"])
 def test_intervals_cover_the_truth_as_often_as_they_say(cell, seed):
     study, count = load("interval_coverage"), 80

@@ -15,7 +15,9 @@ THETA = np.array([-0.5, 0.3, 0.7])
 
 def two_sizes(count, theta, rng):
     """Adjacency matrices of graphs on 4 and on 5 nodes."""
-    parts = [MODEL.at(k).space.adjacency(MODEL.at(k).sample(theta, count, rng)) for k in (0, 1)]
+    parts = [
+        MODEL.models[k].space.adjacency(MODEL.models[k].sample(theta, count, rng)) for k in (0, 1)
+    ]
     return [*parts[0], *parts[1]]
 
 
@@ -29,7 +31,7 @@ def test_a_point_holds_dyads_and_the_number_of_its_set():
         "triangles": ("triangles",),
         "node_set": ("nodes=5",),
     }
-    assert MODEL.at(0) == ERGM(4, ["edges", "triangles"])
+    assert MODEL.at(4) == ERGM(4, ["edges", "triangles"]) == MODEL.models[0]
     assert repr(MODEL) == "VaryingERGM([4, 5], ['edges', 'triangles'])"
     assert pickle.loads(pickle.dumps(MODEL)) == MODEL
     assert isinstance(MODEL, Model)
@@ -39,6 +41,11 @@ def test_sets_of_one_size_differ_by_their_names():
     term = terms.homophily({"a": 0, "b": 0, "c": 1, "d": 1})
     model = VaryingERGM([["a", "b", "c"], ["b", "c", "d"]], ["edges", term])
     assert model.groups["node_set"] == ("set2",)
+    assert model.at(["b", "c", "d"]) is model.models[1]
+    with pytest.raises(
+        InputError, match=r"at\(nodes\) needs the size of one of the sets .* got 3$"
+    ):
+        model.at(3)
     full = np.array([[1.0, 1, 1, 0], [1.0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 1]])
     assert model.statistics(full)[:, 1].tolist() == [1, 1, 1, 0]
 
@@ -49,7 +56,7 @@ def test_the_contract_is_kept(seed):
 
 def test_the_partition_is_the_sum_over_all_graphs_of_both_sizes():
     count = sum(
-        math.exp(THETA[2] * k) * np.mean(np.exp(MODEL.at(k)._enumerated @ THETA[:2]))
+        math.exp(THETA[2] * k) * np.mean(np.exp(MODEL.models[k]._enumerated @ THETA[:2]))
         for k in (0, 1)
     )
     assert MODEL.log_partition(THETA) == pytest.approx(math.log(count))
@@ -76,7 +83,7 @@ def test_noise_on_several_sets_is_normalized_and_a_wrong_one_is_not(seed):
         sample = noise.sample
 
         def log_density(self, x):
-            return noise.log_density(x) - 0.1 * x[:, -1]
+            return noise.log_density(x) - 0.5 * x[:, -1]
 
     with pytest.raises(AssertionError):
         check_noise(Wrong(), MODEL.space, seed=seed)
@@ -95,7 +102,7 @@ def test_a_fit_of_two_sizes_has_the_normalizers_of_both(noise, seed):
     flat = theta.reshape(-1, 3)[:, :2]
     z = (flat.mean(axis=0) - THETA[:2]) / flat.std(axis=0)
     assert np.abs(z).max() < 5
-    exact = np.array([[MODEL.at(k).log_partition(each) for k in (0, 1)] for each in flat])
+    exact = np.array([[MODEL.models[k].log_partition(each) for k in (0, 1)] for each in flat])
     error = found - exact
     assert np.all(np.abs(error.mean(axis=0)) < 5 * error.std(axis=0))
     # The broken twin: each size with the other's.

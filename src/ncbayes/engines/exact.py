@@ -11,7 +11,7 @@ import numpy as np
 
 from ncbayes.base import Draw, FloatArray, State
 from ncbayes.contrast import Target
-from ncbayes.engines.around import conditional, gaussian
+from ncbayes.engines.around import approached, conditional, gaussian
 
 # What the Gaussian takes of the likelihood's expansion: all of it, and half of it, which has
 # heavier tails than the likelihood.
@@ -34,7 +34,7 @@ class Exact:
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """Around the mode, sqrt(5) times as wide as the posterior, where log Z is finite."""
-        scales = target.prior.draw(target.shape, rng)
+        scales = approached(target, rng)
         mean, near = gaussian(target, scales, 1.0, rng)
         wide = 5**0.5
         for _ in range(MOST_TRIALS):

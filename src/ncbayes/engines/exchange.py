@@ -9,7 +9,7 @@ import numpy as np
 
 from ncbayes.base import Draw, FloatArray, InputError, shown
 from ncbayes.contrast import Target
-from ncbayes.engines.around import conditional, gaussian
+from ncbayes.engines.around import approached, conditional, gaussian
 
 # Squared length of a proposal, in posterior sds: what the noise of one simulated data set allows.
 JUMP = 5.7
@@ -48,7 +48,7 @@ class Exchange:
         """Around the pilot, sqrt(5) times as wide as the posterior, where the model exists."""
         for each in target.losses:
             each.check(self.sweeps)
-        scales = target.prior.draw(target.shape, rng)
+        scales = approached(target, rng)
         mean, near = gaussian(target, scales, 1.0, rng)
         wide = 5**0.5
         for _ in range(MOST_TRIALS):

@@ -29,8 +29,9 @@ MOST_ENTRIES = 2_000_000
 # Graphs and sweeps that tell the density of the model, and the seed of their random numbers:
 # where a path of noise begins must not depend on whose turn it is.
 PILOT_GRAPHS, PILOT_SWEEPS, PILOT_SEED = 60, 30, 1
-# Graphs that are enough for a quick estimate.
-MOST_GUESSED = 200
+MOST_ANCHORS = 100
+# Graphs that are enough for a quick estimate, and the work that it may take: some seconds.
+MOST_GUESSED, MOST_WORK = 200, 2e9
 # Newton's steps toward the Bernoulli graphs of a given density; five are usual.
 NEWTON_STEPS = 50
 
@@ -100,12 +101,19 @@ class ERGM:
         Dyad after dyad is drawn from its full conditional,
         ``P(x_j = 1 | others) = 1 / (1 + exp(-theta . change_statistics_j))``.
         """
-        theta = checked_theta(self, len(self.terms), theta)
-        uniforms = rng.random(x.shape)
-        form = form_of(self.terms, self.space, theta)
-        if form is None:
-            return self._plain_sweep(theta, x, uniforms)
-        return swept(form, self.space, x, uniforms)
+        return self._swept(checked_theta(self, len(self.terms), theta), x, 1, rng)
+
+    def _swept(
+        self, theta: FloatArray, x: FloatArray, sweeps: int, rng: np.random.Generator
+    ) -> FloatArray:
+        form = form_of(self.terms, self.space, theta, self._dyad_weights @ theta)
+        for _ in range(sweeps):
+            uniforms = rng.random(x.shape)
+            if form is None:
+                x = self._plain_sweep(theta, x, uniforms)
+            else:
+                x = swept(form, self.space, x, uniforms)
+        return x
 
     def _plain_sweep(self, theta: FloatArray, x: FloatArray, uniforms: FloatArray) -> FloatArray:
         """The same for terms that are not compiled."""
@@ -130,8 +138,7 @@ class ERGM:
         x = self._bernoulli(self.anchor(theta), size, rng)
         if self.is_dyadic(theta):
             return x
-        for _ in range(SWEEPS):
-            x = self.sweep(theta, x, rng)
+        x = self._swept(theta, x, SWEEPS, rng)
         line = degenerate_line(self, theta, x)
         if line:
             warnings.warn(line, DegenerateWarning, stacklevel=2)
@@ -159,7 +166,8 @@ class ERGM:
         It begins at Bernoulli graphs with the expected dyads of the model at theta, which can be
         drawn and normalized exactly, not at graphs with half of all edges.
         """
-        start = self.anchor(checked_theta(self, len(self.terms), theta))
+        theta = checked_theta(self, len(self.terms), theta)
+        start = self.anchor(theta)
         return start, start + alpha * (theta - start)
 
     def anchor(self, theta: FloatArray) -> FloatArray:
@@ -168,30 +176,31 @@ class ERGM:
             return np.where(self._dyadic, theta, 0.0)
         key = theta.tobytes()
         if key not in self._anchors:
+            if len(self._anchors) == MOST_ANCHORS:
+                self._anchors.clear()
             self._anchors[key] = self._matched(theta)
         return self._anchors[key]
 
     def guess(self, x: FloatArray) -> FloatArray:
         """The maximum pseudolikelihood estimate: dyads regressed on their change statistics."""
-        some = x[:: -(-len(x) // MOST_GUESSED)]
-        dyads = range(self.space.dimension)
-        changes = np.concatenate([self.change_statistics(some, j) for j in dyads])
-        return logistic_regression(changes, some.T.ravel())
+        work = self.space.dimension * len(self.nodes) ** 2
+        most = int(np.clip(MOST_WORK / work, 2, MOST_GUESSED))
+        some = x[:: -(-len(x) // most)]
+        changes = [self.change_statistics(some, j) for j in range(self.space.dimension)]
+        return logistic_regression(np.concatenate(changes), some.T.ravel())
 
     def concerns(self, theta: FloatArray, x: FloatArray) -> list[str]:
         """What is wrong with a fit of the data x whose posterior mean is theta, one line each."""
         lines = data_lines(self, x)
-        rng = np.random.default_rng(PILOT_SEED)
-        graphs = self.pilot(theta, rng)
-        line = "" if self.is_dyadic(theta) else degenerate_line(self, theta, graphs)
+        if self.is_dyadic(theta):
+            return lines
+        line = degenerate_line(self, theta, self.pilot(theta, np.random.default_rng(PILOT_SEED)))
         return lines + ([line] if line else [])
 
     def pilot(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """A few graphs of the model, from Bernoulli graphs of the terms of single dyads."""
         x = self._bernoulli(np.where(self._dyadic, theta, 0.0), PILOT_GRAPHS, rng)
-        for _ in range(PILOT_SWEEPS):
-            x = self.sweep(theta, x, rng)
-        return x
+        return self._swept(theta, x, PILOT_SWEEPS, rng)
 
     def _matched(self, theta: FloatArray) -> FloatArray:
         """Logistic regression of the pilot's dyads on the weights of the dyads, by Newton."""

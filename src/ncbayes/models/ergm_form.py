@@ -22,23 +22,26 @@ class Form(NamedTuple):
     table: FloatArray
 
 
-def form_of(terms: Sequence[Term], space: Graphs, theta: FloatArray) -> Form | None:
-    """The form at theta; None if some term is not one of ours."""
+def form_of(
+    terms: Sequence[Term], space: Graphs, theta: FloatArray, linear: FloatArray
+) -> Form | None:
+    """The form at theta; None if some term is not one of ours.
+
+    ``linear`` is what the terms of single dyads add up to.
+    """
     nodes = space.nodes
-    linear, steps = np.zeros(space.dimension), np.zeros((len(SIDES), 2 * nodes))
+    steps = np.zeros((len(SIDES), 2 * nodes))
     table = np.zeros(nodes + 1)
     mutual = slope = 0.0
     for term, weight in zip(terms, theta.tolist(), strict=True):
-        if isinstance(term, Dyads):
-            linear += weight * term.weights(nodes)[space.pairs]
-        elif isinstance(term, Degrees):
+        if isinstance(term, Degrees):
             steps[SIDES.index(term.side)] += weight * np.diff(term.table(2 * nodes))
         elif isinstance(term, Partners):
             table += weight * term.table(nodes) / term.times
             slope += weight
         elif isinstance(term, Mutual):
             mutual += weight
-        else:
+        elif not isinstance(term, Dyads):
             return None
     curved = any(isinstance(term, Partners) and term.curve != "linear" for term in terms)
     return Form(linear, mutual, steps, slope, table if curved else np.zeros(0))

@@ -13,9 +13,9 @@ from scipy.special import logsumexp, softmax
 
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.models.ergm import ERGM, MOST_DYADS_ENUMERATED, blocks
-from ncbayes.models.nodes import Nodes, checked_theta
+from ncbayes.models.nodes import Nodes, checked_theta, node_names
 from ncbayes.models.terms import Term
-from ncbayes.spaces import GraphSets
+from ncbayes.spaces import GraphSets, is_whole
 
 LOG_2 = math.log(2)
 # Annealing that tells how Z differs between sets: enough for shares within a few percent.
@@ -29,8 +29,8 @@ class VaryingERGM:
     theta is common to all sets; gamma_s (0 for the first set) lets each have its own normalizer and
     its own share of the graphs, about which nothing is assumed. ``node_sets`` are sizes,
     or lists of names; attributes of terms are mappings from names (x1, x2, ... for sizes).
-    The density is relative to uniform graphs, as in ``spaces.GraphSets``. ``at(k)``
-    is the model of the graphs of one set, with theta without the gammas.
+    The density is relative to uniform graphs, as in ``spaces.GraphSets``. ``at(5)``
+    is the model of the graphs on 5 nodes, with theta without the gammas.
 
     >>> VaryingERGM([4, 5], ["edges", "triangles"]).groups["node_set"]
     ('nodes=5',)
@@ -61,7 +61,8 @@ class VaryingERGM:
     def __repr__(self) -> str:
         names = [term.name for term in self.models[0].terms]
         sizes = [len(each) for each in self.node_sets]
-        return f"VaryingERGM({sizes}, {names})"
+        directed = ", directed=True" if self.models[0].directed else ""
+        return f"VaryingERGM({sizes}, {names}{directed})"
 
     @cached_property
     def space(self) -> GraphSets:
@@ -78,9 +79,16 @@ class VaryingERGM:
         distinct = len(set(sizes)) == len(sizes)
         return tuple(f"nodes={size}" if distinct else f"set{k + 1}" for k, size in enumerate(sizes))
 
-    def at(self, number: int) -> ERGM:
-        """The model of the graphs of one set, counted from 0."""
-        return self.models[number]
+    def at(self, nodes: Nodes) -> ERGM:
+        """The model of the graphs of one set, by its size or its names."""
+        names = () if is_whole(nodes) else node_names("VaryingERGM.at", nodes)
+        fitting = [each for each in self.models if nodes == len(each.nodes) or names == each.nodes]
+        if len(fitting) != 1:
+            raise InputError(
+                f"at(nodes) needs the size of one of the sets of {shown(self)}, or its names where "
+                f"sizes are equal, got {shown(nodes)}"
+            )
+        return fitting[0]
 
     def statistics(self, x: FloatArray) -> FloatArray:
         values = np.zeros((len(x), self._terms + len(self.models) - 1))
@@ -104,7 +112,7 @@ class VaryingERGM:
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Graphs with their sets; the sets' chances are exact where log_partition is.
 
-        For larger graphs they are estimated; ``at(k).sample`` draws graphs of a set without them.
+        For larger graphs they are estimated; ``at(size).sample`` draws graphs without them.
         """
         theta, gamma = self._parts(theta)
         chance = softmax(gamma + self._log_means(theta))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ Coding = Literal["01", "spins"]
 # From a uniform start, the energy of a 10 x 10 grid at the critical coupling settles within about
 # 50 sweeps. This is four times as many.
 SWEEPS = 200
+# Rows are swept in runs of so many entries (0.1 MB), which stay in cache: half the time of all at
+# once for 1000 rows of 100 nodes. Very short runs would cost more than they gain.
+IN_CACHE, FEWEST_ROWS = 2**14, 64
 # 2^20 states are 8 MB and twenty milliseconds; each node more doubles both.
 MOST_NODES_ENUMERATED = 20
 
@@ -179,22 +182,39 @@ class Ising:
         without an edge between them are drawn together.
         """
         h, couplings = self.fields_and_couplings(theta)
-        lower = self.space.lower
-        scan, gap = self._scan, 1 - lower
-        states, fields = scan.arranged(x), h[scan.order, None]
-        uniforms = rng.random(states.shape)
-        # Beyond double precision the exponential is inf, and the node surely down.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for part, rows in scan.blocks(-gap * couplings):
-                odds = rows @ states
-                odds -= gap * fields[part]
-                np.exp(odds, out=odds)
-                odds += 1
-                odds *= uniforms[part]
-                states[part] = odds < 1
-                if lower:
-                    states[part] = gap * states[part] + lower
-        return scan.restored(states)
+        gap = 1 - self.space.lower
+        fields = -gap * h[self._scan.order, None]
+        blocks = list(self._scan.blocks(-gap * couplings))
+        step = max(FEWEST_ROWS, IN_CACHE // len(h))
+        moved = np.empty(x.shape)
+        # Beyond double precision the odds are inf, and the node surely down.
+        with np.errstate(over="ignore", divide="ignore"):
+            for start in range(0, len(x), step):
+                some = slice(start, start + step)
+                moved[some] = self._swept(x[some], fields, blocks, rng)
+        return moved
+
+    def _swept(
+        self,
+        x: FloatArray,
+        fields: FloatArray,
+        blocks: Sequence[tuple[slice, Any]],
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """A sweep of few rows; the log odds that a node is down are ``fields + block @ states``."""
+        states = self._scan.arranged(x)
+        # A node is up where u < 1 / (1 + odds), which is odds < 1 / u - 1.
+        limits = 1 / rng.random(states.shape)
+        limits -= 1
+        for part, rows in blocks:
+            odds = rows @ states
+            odds += fields[part]
+            np.exp(odds, out=odds)
+            np.less(odds, limits[part], out=states[part])
+            if self.coding == "spins":
+                states[part] *= 2
+                states[part] -= 1
+        return self._scan.restored(states)
 
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent rows, each the end of its own Gibbs chain from a uniform start.

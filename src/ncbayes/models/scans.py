@@ -62,16 +62,15 @@ class Scan:
         The rows times the states (node, point), in this order too, are the sums over neighbours.
         """
         count = len(self.order)
+        turned = couplings[np.ix_(self.order, self.order)]
         for each in self.classes:
             size = each.part.stop - each.part.start
-            values = couplings[each.rows, each.columns]
-            if len(values) >= SPARSE * size * count:
-                rows = np.zeros((size, count))
-                rows[np.repeat(np.arange(size), np.diff(each.ends)), each.neighbours] = values
-                yield each.part, rows
+            if len(each.neighbours) >= SPARSE * size * count:
+                yield each.part, turned[each.part]
                 continue
             from scipy.sparse import csr_array
 
+            values = couplings[each.rows, each.columns]
             yield each.part, csr_array((values, each.neighbours, each.ends), shape=(size, count))
 
     def arranged(self, x: FloatArray) -> FloatArray:

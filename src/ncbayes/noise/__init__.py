@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.copula import Copula
 from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.distributions import (
     Bernoulli,
@@ -28,6 +29,7 @@ __all__ = [
     "Auto",
     "Bernoulli",
     "BernoulliGraphs",
+    "Copula",
     "Fixed",
     "Frequencies",
     "Fresh",

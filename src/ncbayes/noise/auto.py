@@ -10,6 +10,7 @@ from functools import singledispatch
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Noise, Space, shown
+from ncbayes.noise.copula import Copula
 from ncbayes.noise.distributions import Mixture, Normal, Uniform
 from ncbayes.noise.fitted import gaussian_mixture, margins
 from ncbayes.noise.kernels import KernelDensity
@@ -29,7 +30,7 @@ from ncbayes.spaces import (
 
 Family = Callable[[FloatArray], Noise]
 # Families with many parameters of their own: taken only where they are clearly better.
-RICH = ("margins", "gaussian mixture", "tree", "kernel density")
+RICH = ("margins", "copula", "gaussian mixture", "tree", "kernel density")
 # Share of the uniform in kernel noise on a region: kernels lose up to half of their mass at the
 # border, and have next to none where there are no data. More kernels cost time and gain nothing:
 # at 2000 rows of three bumps on an L, 500 did as well as noise from the model itself.
@@ -115,11 +116,18 @@ def _(space: Reals) -> Mapping[str, Family]:
     return {"normal": Normal.match, "gaussian mixture": gaussian_mixture}
 
 
-@families.register(Counts)
+@families.register
+def _(space: Counts) -> Mapping[str, Family]:
+    return {"margins": lambda data: margins(data, space)}
+
+
 @families.register(Orthant)
 @families.register(Box)
 def _(space: Space) -> Mapping[str, Family]:
-    return {"margins": lambda data: margins(data, space)}
+    alone: dict[str, Family] = {"margins": lambda data: margins(data, space)}
+    if space.dimension == 1:
+        return alone
+    return alone | {"copula": lambda data: Copula.match(data, space)}
 
 
 @families.register

@@ -99,6 +99,29 @@ class Tabulated:
             logs = np.log(np.nan_to_num(height)) - math.log(areas.sum())
         return np.asarray(logs, np.float64)
 
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """The share of the mass up to x (n, 1)."""
+        knots, heights, areas = self._table()
+        total = np.cumsum(areas)
+        i = np.clip(np.searchsorted(knots, x[:, 0], side="right") - 1, 0, len(areas) - 1)
+        step = knots[i + 1] - knots[i]
+        t = np.clip((x[:, 0] - knots[i]) / step, 0.0, 1.0)
+        part = step * t * (heights[i] + (heights[i + 1] - heights[i]) * t / 2)
+        return np.asarray((total[i] - areas[i] + part) / total[-1])
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """The inverse of ``cdf``, (n, 1)."""
+        knots, heights, areas = self._table()
+        total = np.cumsum(areas)
+        wanted = u * total[-1]
+        i = np.minimum(np.searchsorted(total, wanted, side="right"), len(areas) - 1)
+        left, right = heights[i], heights[i + 1]
+        # Above 0, so never 0 / 0, as in ``sample``.
+        share = np.clip((wanted - total[i] + areas[i]) / areas[i], 1e-300, 1.0)
+        t = share * (left + right) / (left + np.sqrt(left**2 + share * (right**2 - left**2)))
+        x = knots[i] + np.minimum(t, 1.0) * (knots[i + 1] - knots[i])
+        return np.asarray(np.minimum(x, knots[i + 1])[:, None], np.float64)
+
     def _table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Knots, heights and areas between the knots; the highest is 1, so squares are safe."""
         knots, heights = row(self.knots), row(self.heights)
@@ -208,14 +231,20 @@ def _blend(
     reach: float = REACH,
 ) -> Mixture:
     """A table of the column's kernel density, no wider than the ends, and the broad part."""
+    return Mixture([kernel_table(column, space, ends, reach), broad], (1 - BROAD, BROAD))
+
+
+def kernel_table(
+    column: FloatArray, space: Space, ends: tuple[float, float], reach: float = REACH
+) -> Tabulated:
+    """The kernel density of one column as a table, no wider than the ends."""
     kernels = KernelDensity.match(column, space)
     width = row(kernels.bandwidth)[0]
     low = max(ends[0], column.min() - reach * width)
     high = min(ends[1], column.max() + reach * width)
     steps = int(np.clip((high - low) / width * STEPS_A_BANDWIDTH, LEAST_STEPS, MOST_STEPS))
     knots = np.linspace(low, high, steps + 1)
-    heights = np.exp(kernels.log_density(knots[:, None]))
-    return Mixture([Tabulated(knots, heights), broad], (1 - BROAD, BROAD))
+    return Tabulated(knots, np.exp(kernels.log_density(knots[:, None])))
 
 
 def gaussian_mixture(data: object, components: int | None = None, most: int = 5) -> Mixture:

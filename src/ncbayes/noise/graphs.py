@@ -17,10 +17,10 @@ from ncbayes.spaces import Graphs, GraphSets, as_points, check_numbers
 
 @dataclass(frozen=True, eq=False)
 class BernoulliGraphs:
-    """Graphs whose edges are there with probability p each, ``log q(x) = e log p + (d-e) log(1-p)``
+    """Independent edges: ``log q(x) = e log p + (d - e) log(1 - p)`` for e edges on d dyads.
 
-    for e edges on d dyads. On ``GraphSets`` a graph has set s with probability ``shares[s]``, and
-    the density is relative to uniform graphs, as that space has it: it has a factor 2^d.
+    On ``GraphSets`` a graph has set s with probability ``shares[s]``, and the density is relative
+    to uniform graphs, as that space has it: there is a factor 2^d.
     """
 
     space: Graphs | GraphSets

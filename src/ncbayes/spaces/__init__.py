@@ -1,7 +1,7 @@
 """Where points live, and the one door through which the user's data come in."""
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
-from ncbayes.spaces.graphs import Graphs, GraphSets, default_names
+from ncbayes.spaces.graphs import Graphs, GraphSets
 from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
 from ncbayes.spaces.projection import Projection
 from ncbayes.spaces.region import Region
@@ -38,7 +38,6 @@ __all__ = [
     "as_points",
     "check_numbers",
     "column_count",
-    "default_names",
     "is_numeric",
     "is_whole",
     "no_uniform",
