@@ -21,9 +21,10 @@ def gaussian(params, x):
     return -(((x - params["mean"]) / params["sd"]) ** 2).sum(axis=1) / 2
 
 
-def gaussian_energy():
-    return Energy(gaussian, {"mean": Real(Normal(10.0), shape=(2,)), "sd": Positive(shape=(2,))},
-                  PLANE)  # fmt: skip
+# One object: another of the same function would be compiled again.
+GAUSSIAN = Energy(
+    gaussian, {"mean": Real(Normal(10.0), shape=(2,)), "sd": Positive(shape=(2,))}, PLANE
+)
 
 
 def points(seed, rows=200):
@@ -37,7 +38,7 @@ def fitted(energy, data, **changed):
 
 @pytest.fixture(scope="module")
 def posterior():
-    return fitted(gaussian_energy(), points(1), draws=500, tune=300)
+    return fitted(GAUSSIAN, points(1), draws=500, tune=300)
 
 
 def test_the_posterior_is_that_of_the_same_family_by_gibbs(posterior):
@@ -86,7 +87,7 @@ def test_the_noise_is_reported(posterior):
 @quiet
 def test_far_noise_is_told_apart_and_the_advice_is_one_that_works():
     far = ncb.noise.Normal([1000.0, 0.0], np.diag([1e4, 4.0]))
-    poor = fitted(gaussian_energy(), points(1), noise=far, noise_ratio=1)
+    poor = fitted(GAUSSIAN, points(1), noise=far, noise_ratio=5)
     lines = " ".join([*poor.warning_lines(), *poor.noise_report().lines])
     assert "gaussian_mixture(data)" in lines
     assert "auto" not in lines
@@ -95,7 +96,7 @@ def test_far_noise_is_told_apart_and_the_advice_is_one_that_works():
 
 @quiet
 def test_extended_resumed_and_pooled(resumed):
-    energy, data = gaussian_energy(), points(2, 60)
+    energy, data = GAUSSIAN, points(2)
     whole = fitted(energy, data, draws=12, tune=30, chains=1)
     part = fitted(energy, data, draws=5, tune=30, chains=1).extend(7)
     assert np.array_equal(part.data["posterior"]["sd"], whole.data["posterior"]["sd"])
@@ -110,9 +111,9 @@ def test_extended_resumed_and_pooled(resumed):
 
 @quiet
 def test_a_checkpoint_of_another_energy_is_refused(tmp_path):
-    data = points(2, 60)
-    fitted(gaussian_energy(), data, chains=1, checkpoint=tmp_path)
-    other = Energy(lambda params, x: 1.01 * gaussian(params, x), gaussian_energy().params, PLANE)
+    data = points(2)
+    fitted(GAUSSIAN, data, chains=1, checkpoint=tmp_path)
+    other = Energy(lambda params, x: 1.01 * gaussian(params, x), GAUSSIAN.params, PLANE)
     with pytest.raises(InputError, match="statistics of the model"):
         fitted(other, data, chains=1, checkpoint=tmp_path)
 
@@ -126,7 +127,7 @@ def test_groups_have_parameters_of_their_own_and_may_share_a_scale():
                     ncb.spaces.Reals(1))  # fmt: skip
     rng = np.random.default_rng(3)
     data = {"a": rng.normal(-1, 1, (100, 1)), "b": rng.normal(2, 1, (120, 1))}
-    tree = fitted(energy, data, draws=200, tune=200).data["posterior"]
+    tree = fitted(energy, data, draws=150, tune=150).data["posterior"]
     assert tree["location.mean"].dims == ("chain", "draw", "group")
     assert np.all(np.abs(tree["location.mean"].mean(("chain", "draw")) - [-1, 2]) < 0.6)
     assert np.all(tree["location.mean.scale"] > 0)
@@ -134,13 +135,14 @@ def test_groups_have_parameters_of_their_own_and_may_share_a_scale():
     assert np.all(np.abs(tree["log_z"].mean(("chain", "draw")) - known) < 0.3)
 
 
+@quiet
 def test_points_outside_of_the_space_count_as_noise_for_certain():
     """A density on the box against noise that lies half outside of it: log Z stays right."""
     energy = Energy(lambda params, x: params["slope"] * x[:, 0], {"slope": Normal(2.0)},
                     ncb.spaces.Box(0.0, 1.0))  # fmt: skip
     data = np.random.default_rng(4).random((400, 1))
     wide = ncb.noise.Uniform(ncb.spaces.Box(0.0, 2.0))
-    found = fitted(energy, data, noise=wide, noise_ratio=10, draws=400, tune=200)
+    found = fitted(energy, data, noise=wide, noise_ratio=10, draws=200, tune=150)
     slope = found.data["posterior"]["slope"].to_numpy()
     off = found.log_z.to_numpy() - np.log(np.expm1(slope) / slope)
     # Of 4000 noise points half are inside: log Z has a standard error of 0.05 or so.
@@ -150,7 +152,7 @@ def test_points_outside_of_the_space_count_as_noise_for_certain():
 def test_double_precision_is_ours_alone(posterior):
     assert jnp.ones(1).dtype == jnp.float32
     assert posterior.data["posterior"]["mean"].dtype == np.float64
-    values = gaussian_energy().evaluated(np.zeros((3, 4)), points(1))
+    values = GAUSSIAN.evaluated(np.zeros((3, 4)), points(1))
     exact = -(points(1) ** 2).sum(axis=1) / 2
     assert np.allclose(values, exact, rtol=1e-14)
 
@@ -188,14 +190,14 @@ def test_a_mixture_energy_is_recovered(seed):
     }
     energy = Energy(bumps, params, ncb.spaces.Reals(1))
     rng = np.random.default_rng(seed)
-    high = rng.random(600) < 0.75
-    data = np.where(high, 2.0, -2.0) + 0.6 * rng.standard_normal(600)
-    found = fitted(energy, data, draws=400, tune=300).summary()
+    high = rng.random(300) < 0.75
+    data = np.where(high, 2.0, -2.0) + 0.6 * rng.standard_normal(300)
+    found = fitted(energy, data, noise_ratio=3, draws=250, tune=250).summary()
     truth = {"left": -2.0, "gap": 4.0, "width": 0.6, "weight": np.log(3)}
     truth["log_z"] = np.log(np.sqrt(2 * np.pi) * 0.6 * 4)
     z = (found["mean"][list(truth)] - list(truth.values())) / found["sd"][list(truth)]
     assert np.all(np.abs(z) < -ndtri(1e-6 / 2 / len(truth))), z
-    assert found["sd"].max() < 0.3
+    assert found["sd"].max() < 0.5
 
 
 @quiet
@@ -209,13 +211,13 @@ def test_independent_components_are_recovered(seed):
     energy = Energy(experts, {"filter": Real(Normal(3.0), (2, 2), truth + 0.3)}, PLANE)
     rng = np.random.default_rng(seed)
     # cosh^-1 / pi is the density of log|Cauchy|.
-    sources = np.log(np.abs(rng.standard_cauchy((1500, 2))))
+    sources = np.log(np.abs(rng.standard_cauchy((500, 2))))
     data = sources @ np.linalg.inv(truth).T
-    found = fitted(energy, data, draws=400, tune=300).summary()
+    found = fitted(energy, data, noise_ratio=3, draws=250, tune=250).summary()
     known = [*truth.ravel(), 2 * np.log(np.pi) - np.log(np.linalg.det(truth))]
     z = (found["mean"] - known) / found["sd"]
     assert np.all(np.abs(z) < -ndtri(1e-6 / 2 / len(known))), z
-    assert found["sd"].max() < 0.2
+    assert found["sd"].max() < 0.4
 
 
 def nan_gradient(params, x):
@@ -308,7 +310,7 @@ def test_settings_are_checked(make, words):
 )
 def test_options_that_an_energy_does_not_have_are_refused(options, words):
     with pytest.raises(InputError, match=words):
-        fitted(gaussian_energy(), points(1, 60), **options)
+        fitted(GAUSSIAN, points(1, 60), **options)
 
 
 def test_noise_beyond_the_space_of_the_energy_is_refused():
@@ -330,4 +332,4 @@ def test_noise_beyond_the_space_of_the_energy_is_refused():
 def test_without_the_extra_the_error_names_the_install_line(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(InputError, match=f'{missing}, which is not .*install "ncbayes.energy."'):
-        fitted(gaussian_energy(), points(1, 60))
+        fitted(GAUSSIAN, points(1, 60))

@@ -53,16 +53,8 @@ def energy_run(
     affordable_processes(size, draws, chains, cores)
     plan = schedule.plan(draws, tune)
     with single_threaded():
-        noises = checked_noises(schedule.noise, energy, data)
-        check_consistency(noises if schedule.noise is not None else (), energy.space, entropy)
-        source = Source(tuple(data), noises, tuple(data.values()), sizes, entropy)
-        first = source.fixed(0)
-        for g, label in enumerate(data):
-            with in_group(label, len(data)):
-                check_energy(energy, source.data[g], first.sets[g])
-        full = blocks(energy.priors, energy.groups, _no_default, energy)
-        full.check(len(data))
-        problem = Problem(energy, source, schedule, full, engine)
+        problem = _problem(energy, data, schedule, sizes, engine, entropy)
+        noises = problem.source.noises
         settings = {
             "model": model_name(energy),
             "engine": model_name(engine),
@@ -73,19 +65,37 @@ def energy_run(
             **counts,
         }
         if folder is not None:
-            own = {
-                "shapes of the parameters": str([leaf.parameter.shape for leaf in energy.leaves])
-            }
+            shapes = str([leaf.parameter.shape for leaf in energy.leaves])
+            first = problem.source.fixed(0)
             same = identity(problem, first, problem.target(first), plan)
-            folder.claim({**settings, **own, **same})
+            folder.claim({**settings, "shapes of the parameters": shapes, **same})
     return Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
+
+
+def _problem(
+    energy: Energy,
+    data: Mapping[str, FloatArray],
+    schedule: Schedule,
+    sizes: tuple[int, ...],
+    engine: Engine,
+    entropy: int,
+) -> Problem:
+    """The problem, once it has passed every check."""
+    noises = checked_noises(schedule.noise, energy, data)
+    check_consistency(noises if schedule.noise is not None else (), energy.space, entropy)
+    source = Source(tuple(data), noises, tuple(data.values()), sizes, entropy)
+    for points, noise, label in zip(source.data, source.fixed(0).sets, data, strict=True):
+        with in_group(label, len(data)):
+            check_energy(energy, points, noise)
+    full = blocks(energy.priors, energy.groups, _no_default, energy)
+    full.check(len(data))
+    return Problem(energy, source, schedule, full, engine)
 
 
 def _noise(noise: Any, noise_ratio: Any) -> tuple[Schedule, Any]:
     """The schedule and the noise ratio: "auto" is noise matched to the data, and more of it."""
     if isinstance(noise, str) and noise == "auto":
-        noise, default = "matched", NOISE_RATIO
-        noise_ratio = default if noise_ratio is None else noise_ratio
+        noise, noise_ratio = "matched", NOISE_RATIO if noise_ratio is None else noise_ratio
     schedule, making = checked_schedule(noise)
     if making is not None:
         raise InputError(

@@ -75,13 +75,13 @@ def features(coef):
     return np.column_stack([a, b, c, a**2, b**2, c**2, a * b, a * c, b * c, np.exp(a / 2)])
 
 
-def chain_means(engine, target, rng, chains=40, draws=100):
+def chain_means(engine, target, rng, chains=40, draws=60):
     rows = []
     for _ in range(chains):
         draw, kept = engine.start(target, rng), []
-        for sweep in range(draws + 50):
+        for sweep in range(draws + 40):
             draw = engine.step(target, draw, rng)
-            if sweep >= 50:
+            if sweep >= 40:
                 kept.append(draw.coef[0])
         rows.append(features(np.array(kept)).mean(axis=0))
     return np.array(rows)

@@ -83,7 +83,7 @@ def test_noise_on_several_sets_is_normalized_and_a_wrong_one_is_not(seed):
         sample = noise.sample
 
         def log_density(self, x):
-            return noise.log_density(x) - 0.1 * x[:, -1]
+            return noise.log_density(x) - 0.5 * x[:, -1]
 
     with pytest.raises(AssertionError):
         check_noise(Wrong(), MODEL.space, seed=seed)

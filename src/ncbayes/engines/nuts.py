@@ -22,6 +22,9 @@ METRICS = ("auto", "dense", "diagonal")
 # Up to so many coefficients a dense metric costs less than the gradients that it saves.
 MOST_DENSE = 100
 
+# So few numbers are handed over anew in every sweep, which takes less time than to keep them.
+FEW = 1000
+
 Function = Callable[..., Any]
 # The functions of a target, and its arrays in JAX, for as long as the target is in use.
 _PREPARED: WeakKeyDictionary[Target, tuple[tuple[Function | None, ...], Any]] = WeakKeyDictionary()
@@ -150,8 +153,11 @@ def _prepared(target: Target) -> tuple[tuple[Function | None, ...], Any]:
         curved = [((e.points, e.anchor), e.offset, e.is_data) for e in target.curves]
         linear = [((e.design.dense(),), e.offset, e.is_data) for e in target.contrasts]
         functions = (*(each.function for each in target.curves), *(None for _ in linear))
-        with double_precision():
-            _PREPARED[target] = functions, jax.tree.map(jax.numpy.asarray, [*curved, *linear])
+        arrays: Any = [*curved, *linear]
+        if sum(array.size for given, *_ in arrays for array in given) > FEW:
+            with double_precision():
+                arrays = jax.tree.map(jax.numpy.asarray, arrays)
+        _PREPARED[target] = functions, arrays
     return _PREPARED[target]
 
 
