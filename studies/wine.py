@@ -12,6 +12,7 @@ data compare with the data in what the model was not fitted to: their skewness.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,19 @@ import ncbayes as ncb
 PRIOR = {"edge": ncb.priors.Horseshoe(slab=2.5)}
 RULE = {"rule": "interval", "level": 0.9, "threshold": 0.1}
 REPLICATIONS = 100
+LOST_POINT = 100.0
 
 
 def measurements(path: Path) -> pd.DataFrame:
-    """The columns but quality, each divided by its standard deviation."""
+    """The columns but quality, each divided by its standard deviation.
+
+    Some copies of the file have numbers that lost their decimal point, such as an alcohol of 1e14;
+    rows with a value beyond a hundred times its column's median are left out.
+    """
     table = pd.read_csv(path).drop(columns="quality")
-    return table / table.std()
+    fine = (table <= LOST_POINT * table.median()).all(axis=1)
+    print(f"{(~fine).sum()} of {len(table)} rows left out")
+    return table[fine] / table[fine].std()
 
 
 def replicated(
@@ -49,15 +57,17 @@ def replicated(
         with suppress(ncb.InputError):
             made.append(stats.skew(model.sample(each, len(data), rng)))
     print(f"{len(made)} of {len(chosen)} draws are distributions")
-    low, high = np.quantile(made, [0.05, 0.95], axis=0)
+    none = np.full((1, len(model.nodes)), np.nan)
+    low, high = np.quantile(made or none, [0.05, 0.95], axis=0)
     return pd.DataFrame(
         {"observed": stats.skew(data), "low": low, "high": high}, index=list(model.nodes)
     )
 
 
-def main(path: Path, seed: int, columns: int | None = None, **options: Any) -> None:
+def main(path: Path, seed: int, columns: Sequence[str] | None = None, **options: Any) -> None:
     """Fit and print; ``options`` are those of ``fit``."""
-    data = measurements(path).iloc[:, :columns]
+    data = measurements(path)
+    data = data[list(columns)] if columns else data
     model = ncb.models.TruncatedGaussian(list(data.columns))
     posterior = ncb.fit(model, data, prior=PRIOR, seed=seed, **options)
     print(f"{posterior}, {posterior.data.attrs['wall_seconds']:.0f} seconds")
@@ -77,6 +87,6 @@ if __name__ == "__main__":
     parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--cores", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--columns", type=int, help="only so many of the first columns")
+    parser.add_argument("--columns", nargs="+", help="names of the columns to fit; all if left out")
     arguments = vars(parser.parse_args())
     main(arguments.pop("data"), **arguments)

@@ -45,5 +45,5 @@ def test_wine(tmp_path, capsys, monkeypatch, seed):
     monkeypatch.setattr(study, "REPLICATIONS", 3)
     study.main(tmp_path / "wine.csv", seed=seed, **SHORT)
     assert "of 3; expected false" in capsys.readouterr().out
-    study.main(tmp_path / "wine.csv", seed=seed, columns=2, **SHORT)
+    study.main(tmp_path / "wine.csv", seed=seed, columns=["acid", "alcohol"], **SHORT)
     assert "of 1; expected false" in capsys.readouterr().out
