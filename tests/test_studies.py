@@ -139,3 +139,21 @@ def test_partial_pooling_helps_small_groups_and_does_not_harm_large_ones(seed):
     assert covered > 0.9 - 4.9 * np.sqrt(0.09 / (12 * 8)), covered
     # The broken twin: groups that are said to be one; its intervals are those of a mean.
     assert found[:, 1, 1, :4].mean() < 0.9 - 4.9 * np.sqrt(0.09 / (12 * 8)), complete
+
+
+@pytest.mark.slow
+def test_grids_of_spins_cover_their_coupling(seed):
+    study = load("ising_grid")
+    found = {
+        method: [study.measured(0.3, method, 100 * seed + k, 200, 4) for k in range(count)]
+        for method, count in (("adaptive", 10), ("pseudolikelihood", 1))
+    }
+    # 4.9 binomial standard errors below 90 %.
+    covered = np.mean([row["covered"] for row in found["adaptive"]])
+    assert covered > 0.9 - 4.9 * np.sqrt(0.09 / 10), found["adaptive"]
+    # The broken twin: another coupling is not covered.
+    low = [0.3 + row["difference"] - 2 * row["sd"] for row in found["adaptive"]]
+    assert np.mean([each <= 0.0 for each in low]) < 0.9 - 4.9 * np.sqrt(0.09 / 10)
+    table = study.table(0.3, found).splitlines()
+    assert [row.split(" | ")[0] for row in table[2:]] == ["| adaptive", "| pseudolikelihood"]
+    assert f"| adaptive | {covered:.2f} ± 0.09 |" in table[2]
