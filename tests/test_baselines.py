@@ -197,7 +197,7 @@ def test_two_points_are_not_enough():
 
 def test_a_domain_without_area():
     points = np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
-    with pytest.raises(InputError, match=r"domain must have an area, got Binary\(dimension=2\)"):
+    with pytest.raises(InputError, match=r"domain must have an area, got Binary\(dimension=2"):
         TimewiseKDE.of(points, [1] * 4, Binary(2))
 
 

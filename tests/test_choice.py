@@ -411,7 +411,7 @@ def test_groups_share_a_kind_of_noise_and_have_their_own():
         (TorusGraph(4), 3, "tree"),
         (VonMises(), 5, None),
         (Gaussian(2), 5, None),
-        (Ising(5), 5, None),
+        (Ising(5), 7, None),
     ],
     ids=["torus graph", "von Mises", "Gaussian", "Ising"],
 )

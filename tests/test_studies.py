@@ -23,6 +23,7 @@ def load(name):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 def test_engines_agree_with_the_exact_posterior_on_a_small_family(seed):
     study = load("small_families")
     found = ncb.compare(study.posteriors("gaussian_2", 10, 300, 1, seed)).overview
