@@ -243,6 +243,14 @@ BAD = [
     (lambda params, x: x[:, 0] if params["a"] > 0 else -x[:, 0], "can't be compiled by JAX"),
     (lambda params, x: params["b"] * x[:, 0], "log_density.params, x. fails .*KeyError: 'b'"),
     (lambda params, x: params["a"] * x @ jnp.ones(7), "fails for x of shape .360, 1.: TypeError"),
+    (
+        lambda params, x: params["a"] - x[:, 0] ** 2,
+        "the parameter 'a' adds the same number to log_density at every point",
+    ),
+    (
+        lambda params, x: jnp.where(params["a"] == 0, 0.0, jnp.nan) - params["a"] * x[:, 0],
+        "not finite at 20 starting values near those given; start where",
+    ),
     (lambda params, x: "high", "fails .*not a valid JAX type"),
 ]
 
@@ -268,6 +276,8 @@ def test_functions_that_are_no_energies_are_refused_in_one_sentence(function, wo
         ({"a.b": Normal(1.0)}, "has the key 'a.b'; a parameter's name is text without"),
         ({"log_z": Normal(1.0)}, "has the key 'log_z'"),
         ({3: Normal(1.0)}, "has the key 3"),
+        ({"theta": Normal(1.0)}, "has the key 'theta'"),
+        ({"net": {"statistic": Normal(1.0)}}, "has the key 'statistic'"),
     ],
 )
 def test_parameters_without_priors_or_names_are_refused(params, words):
@@ -311,6 +321,19 @@ def test_settings_are_checked(make, words):
 def test_options_that_an_energy_does_not_have_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         fitted(GAUSSIAN, points(1, 60), **options)
+
+
+@quiet
+def test_chains_begin_where_the_log_density_is_finite():
+    # No derivative where they are told to start, and no value below.
+    energy = Energy(
+        lambda params, x: -jnp.sqrt(params["a"] - 1.0) * x[:, 0] ** 2,
+        {"a": Positive()},
+        ncb.spaces.Reals(1),
+    )
+    posterior = fitted(energy, points(2, 60)[:, :1])
+    assert (posterior.data["posterior"]["a"] > 1).all()
+    assert np.isfinite(posterior.log_z).all()
 
 
 def test_noise_beyond_the_space_of_the_energy_is_refused():

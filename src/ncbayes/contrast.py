@@ -164,6 +164,8 @@ def data_alone(model: Model, data: FloatArray) -> Contrast:
 def has_mass(model: Model, points: FloatArray) -> BoolArray:
     """Where the model's density is positive: in its space, with a base that is."""
     inside = model.space.contains(points)
+    if hasattr(model, "curve"):  # an energy is finite all over its space
+        return inside
     inside[inside] = np.ravel(model.log_base(points[inside])) > -np.inf
     return inside
 

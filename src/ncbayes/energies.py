@@ -18,7 +18,7 @@ from ncbayes.parameters import Positive, Real, as_parameter
 __all__ = ["Energy", "Positive", "Real"]
 
 # Taken by the result for other things.
-TAKEN = ("chain", "draw", "group", "log_z", "normalizer")
+TAKEN = ("chain", "draw", "group", "log_z", "normalizer", "statistic", "theta")
 EXAMPLE = '{"mean": ncbayes.energies.Real(ncbayes.priors.Normal(10.0), shape=(2,))}'
 
 

@@ -23,6 +23,8 @@ from ncbayes.threads import single_threaded
 
 # Noise points for each data point where nothing is said: the noise is only matched, not chosen.
 NOISE_RATIO = 5.0
+# Parameters that are looked at one by one.
+MOST_CHECKED = 100
 VMAP = "jax.vmap(log_density, (None, 0))"
 
 
@@ -183,11 +185,31 @@ def _check_gradient(energy: Energy, points: FloatArray) -> None:
             "starting values; keep functions such as sqrt, log and division away from where they "
             "have no derivative, also in the branch that jnp.where does not take"
         )
+    _check_constants(energy, points, row, gradient)
     if not gradient.any():
         raise InputError(
             "log_density does not change with any of its parameters near the starting values, so "
             "there is nothing to learn; rounding, comparisons and whole numbers have no derivative"
         )
+
+
+def _check_constants(
+    energy: Energy, points: FloatArray, row: FloatArray, gradient: FloatArray
+) -> None:
+    """Refuse a number that is only added to log_density: log Z takes it away again."""
+    jax = jax_module("Energy")
+    names = [name for names in energy.groups.values() for name in names]
+    with double_precision():
+        slope = jax.jit(lambda way: jax.jvp(
+            lambda each: energy.flat_log_density(each, points), (row,), (way,))[1])  # fmt: skip
+        # Few: one pass each, and networks have thousands that are no constants.
+        for k in np.flatnonzero(gradient)[:MOST_CHECKED]:
+            values = np.asarray(slope(np.eye(1, len(row), k)[0]), dtype=float)
+            if np.ptp(values) <= 1e-10 * np.abs(values).max():
+                raise InputError(
+                    f"the parameter {names[k]!r} adds the same number to log_density at every "
+                    "point, which the normalizing constant takes away again; leave it out"
+                )
 
 
 def _first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ncbayes.autodiff import ONE_THREAD, blackjax_module, double_precision, jax_module
 from ncbayes.base import Draw, FloatArray, InputError, Precision, State, shown
 from ncbayes.contrast import Target
-from ncbayes.curved import curved_log_odds
+from ncbayes.curved import Curved, curved_log_odds
 from ncbayes.engines import warmup
 from ncbayes.engines.gibbs import Gibbs
 from ncbayes.engines.starts import intercept
@@ -22,6 +22,8 @@ METRICS = ("auto", "dense", "diagonal")
 # Up to so many coefficients a dense metric costs less than the gradients that it saves.
 MOST_DENSE = 100
 
+# Starting values that are tried where the log density of some is not finite.
+ATTEMPTS = 20
 # So few numbers are handed over anew in every sweep, which takes less time than to keep them.
 FEW = 1000
 
@@ -136,14 +138,29 @@ def _block_diagonal(blocks: list[FloatArray]) -> FloatArray:
 
 
 def _curved_start(target: Target, rng: np.random.Generator) -> Draw:
-    rows = [
-        each.start + each.spread * rng.standard_normal(len(each.start)) for each in target.curves
-    ]
-    coef = np.array(rows)
+    coef = np.array([_defined(each, rng) for each in target.curves])
     for each, row in zip(target.curves, coef, strict=True):
         row[-1] = 0.0
         row[-1] = intercept(each.log_odds(row), each.is_data)
     return Draw(coef, target.prior.draw(target.shape, rng))
+
+
+def _defined(curve: Curved, rng: np.random.Generator) -> FloatArray:
+    """Starting values with a finite log density and derivatives, nearer and nearer to those given.
+
+    From elsewhere NUTS never moves.
+    """
+    for attempt in range(ATTEMPTS):
+        jitter = rng.standard_normal(len(curve.start)) / 2**attempt
+        row: FloatArray = curve.start + curve.spread * jitter
+        design, offset, _ = curve.tangent(row)
+        if np.isfinite(offset).all() and np.isfinite(design.dense()).all():
+            return row
+    raise InputError(
+        f"log_density or its derivatives are not finite at {ATTEMPTS} starting values near those "
+        "given; start where they are by initial=..., or change the function, so that they are "
+        "finite for all values of the parameters"
+    )
 
 
 def _prepared(target: Target) -> tuple[tuple[Function | None, ...], Any]:
