@@ -111,9 +111,30 @@ POSTERIOR = by_hand(np.zeros((1, 5, 1, 1)), ["a"])
         ([POSTERIOR, POSTERIOR], {}, "at least two posteriors by name, .* got "),
         ({"a": POSTERIOR, "b": 3}, {}, "at least two posteriors by name"),
         ({"a": POSTERIOR, "b": POSTERIOR}, {"reference": "c"}, r"one of the posteriors \['a', 'b'"),
+        ({"a": POSTERIOR, "b": POSTERIOR}, {"reference": ["a"]}, "reference must be the name"),
+        ({1: POSTERIOR, "1": POSTERIOR}, {}, "compare needs posteriors of different names"),
         ({"a": POSTERIOR, "b": POSTERIOR}, {"level": 2}, "level must be between 0 and 1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(posteriors, options, message):
     with pytest.raises(ncb.InputError, match=message):
         ncb.compare(posteriors, **options)
+
+
+def test_inner_parameters_of_an_energy_are_no_scales():
+    dims, values = ("chain", "draw", "group"), np.random.default_rng(1).normal(size=(2, 50, 1))
+    names = ["net.weight", "net.weight.tau", "sd", "sd.tau", "log_z"]
+    dataset = xr.Dataset(dict.fromkeys(names, (dims, values)), coords={"group": ["all"]})
+    tree = xr.DataTree.from_dict({"posterior": dataset})
+    tree.attrs = {"model": "Energy", "complete": 1}
+    posterior = ncb.Posterior(tree)
+    found = ncb.compare({1: posterior, 2: posterior}, reference=2)
+    assert found.reference == "2"
+    assert list(dict.fromkeys(found.table["parameter"])) == ["net.weight", "sd", "log_z"]
+
+
+def test_of_one_draw_nothing_is_said(seed):
+    rng = np.random.default_rng(seed)
+    one, many = drawn(rng, [1.0], [1.0], draws=1), drawn(rng, [1.0], [1.0])
+    single = by_hand(one.theta.to_numpy()[:1], ["a"])
+    assert "many: too few draws" in repr(ncb.compare({"one": single, "many": many}))

@@ -61,7 +61,7 @@ def compare(
     """
     chosen = _checked(posteriors)
     check_level(level)
-    name = next(iter(chosen)) if reference is None else reference
+    name = next(iter(chosen)) if reference is None else str(reference)
     if name not in chosen:
         raise InputError(
             f"reference must be the name of one of the posteriors {shown(list(chosen))}, got "
@@ -86,7 +86,13 @@ def _checked(posteriors: Any) -> dict[str, Posterior]:
             "compare needs at least two posteriors by name, such as "
             f'{{"gibbs": posterior, "exact": other}}, got {shown(posteriors)}'
         )
-    return {str(name): posterior for name, posterior in posteriors.items()}
+    found = {str(name): posterior for name, posterior in posteriors.items()}
+    if len(found) < len(values):
+        raise InputError(
+            f"compare needs posteriors of different names, got {shown(list(posteriors))}, some of "
+            "which are the same as text; call them something else"
+        )
+    return found
 
 
 def _parameters(posterior: Posterior) -> dict[str, NDArray[Any]]:
@@ -94,10 +100,14 @@ def _parameters(posterior: Posterior) -> dict[str, NDArray[Any]]:
     import xarray as xr
 
     stored = posterior.data["posterior"].to_dataset()
-    # The scales of a part of the prior are called part.scale.
-    scales = [name for name in stored.data_vars if "." in str(name)]
+    scales = [name for name in stored.data_vars if _is_scale(str(name), stored)]
     tree = xr.DataTree.from_dict({"posterior": stored.drop_vars(scales)})
     return dict(diagnostics.quantities(tree))
+
+
+def _is_scale(name: str, stored: Any) -> bool:
+    """Whether this is part.scale of the prior, and no parameter of an Energy, outer.inner."""
+    return "." in name and ("theta" in stored or name.rpartition(".")[0] in stored)
 
 
 def _table(
@@ -190,6 +200,8 @@ def _overview(chosen: Mapping[str, Posterior], table: pd.DataFrame) -> pd.DataFr
 
 def _verdict(name: Any, row: pd.Series[Any]) -> str:
     """One posterior in words."""
+    if np.isnan(row["difference_errors"]) or np.isnan(row["sd_ratio_high"]):
+        return f"{name}: too few draws that vary to say whether it agrees."
     within = row["difference_errors"] <= NOTICEABLE
     chance = "no more than Monte Carlo error" if within else "more than Monte Carlo error"
     return (
