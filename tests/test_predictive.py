@@ -397,6 +397,8 @@ def growing(points):
         ({"statistics": {}}, "statistics must be a function of points"),
         ({"statistics": {"a": 3}}, "statistics must be a function of points"),
         ({"statistics": broken}, "the statistic 'broken' must return a finite number or vector"),
+        ({"statistics": lambda x: "high"}, "must return a finite number or vector"),
+        ({"statistics": lambda x: 1j}, "must return a finite number or vector"),
         ({"statistics": growing}, "'growing' must have as many numbers for every data set, got 1"),
         ({"draws": 0}, "draws must be a whole number, 1 or more"),
         ({"level": 0}, "level must be between 0 and 1"),

@@ -87,6 +87,7 @@ def test_few_draws_are_evenly_chosen(family, angles):
         ({"model": ncb.models.Gaussian(1)}, r"the one that was fitted, VonMises\(\), got Gaussian"),
         ({"model": ENERGY}, r"the one that was fitted, VonMises\(\)"),
         ({"model": "VonMises"}, "the one that was fitted"),
+        ({"model": VonMises}, "the one that was fitted, .* got the class VonMises"),
         ({"group": None}, r"group must be one of the posterior's groups \['a', 'b'\]"),
         ({"points": np.zeros((3, 2))}, "must have 1 column"),
         ({"points": [0.1]}, "at least 2 points"),
@@ -104,6 +105,24 @@ def test_bad_input_is_named(change, words, family, angles):
 def test_a_family_is_not_taken_for_an_energy(energy, angles):
     with pytest.raises(InputError, match="the one that was fitted, Energy"):
         log_score(energy, VonMises(), angles[80:])
+
+
+def test_an_energy_of_other_shapes_is_refused(energy, angles):
+    params = {"kappa": ncb.energies.Positive(shape=(2,)), "inner": {"mean": ncb.priors.Normal(1.0)}}
+    with pytest.raises(InputError, match="model must be the one that was fitted"):
+        log_score(energy, ncb.Energy(angle, params, ncb.spaces.Torus(1)), angles[80:])
+
+
+def test_a_model_of_another_coding_is_refused():
+    rows = np.random.default_rng(1).integers(0, 2, (40, 2)).astype(float)
+    posterior = ncb.fit(ncb.models.Ising(2), rows, **OPTIONS)
+    spins = ncb.models.Ising(2, coding="spins")
+    with pytest.raises(
+        InputError, match=r"fitted, Ising\(2\), got Ising\(2, coding='spins'\), whose"
+    ):
+        log_score(posterior, spins, 2 * rows - 1)
+    with pytest.raises(InputError, match="does not hold the data that were fitted"):
+        ncb.predictive.check(posterior, spins, data=2 * rows - 1)
 
 
 def test_without_noise_there_is_no_log_z(angles):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.base import FloatArray, InputError, Space, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,6 +134,19 @@ def group_label(tree: xr.DataTree, group: object) -> str:
             f"pass group={labels[0]!r}"
         )
     return str(group)
+
+
+def check_space(tree: xr.DataTree, space: Space, name: str) -> None:
+    """Refuse a model of other data than the stored ones, such as spins for zeros and ones."""
+    if "observed_data" not in tree.children:
+        return
+    points = tree["observed_data"]["points"].to_numpy()
+    fits = points.ndim == 2 and points.shape[1] == space.dimension
+    if not fits or not space.contains(points).all():
+        raise InputError(
+            f"model must be the one that was fitted, {tree.attrs['model']}, got {name}, whose "
+            f"space {shown(space)} does not hold the data that were fitted"
+        )
 
 
 def check_level(level: object) -> None:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, ndtri
 
 from ncbayes.base import FloatArray, InputError, Model, shown
 from ncbayes.contrast import model_name, statistic_names
-from ncbayes.couplings import check_level, group_label
+from ncbayes.couplings import check_level, check_space, group_label
 from ncbayes.energies import Energy
 from ncbayes.inputs import checked_count
 from ncbayes.posterior import Posterior
@@ -118,14 +118,16 @@ def _checked(posterior: object, model: Any, group: object) -> str:
     _ = posterior.log_z  # without noise there is none, which it says
     stored = posterior.data["posterior"].to_dataset()
     if isinstance(model, Energy):
-        wanted, names = {leaf.name for leaf in model.leaves}, set(map(str, stored.data_vars))
-        fits = wanted <= names
+        wanted = {leaf.name: leaf.parameter.shape for leaf in model.leaves}
+        fits = all(name in stored and stored[name].shape[3:] == wanted[name] for name in wanted)
     else:
         known = stored["statistic"].to_numpy().tolist() if "theta" in stored else None
-        fits = hasattr(model, "statistics") and statistic_names(model) == known
+        is_model = isinstance(model, Model) and not isinstance(model, type)
+        fits = is_model and statistic_names(model) == known
     if not fits:
         raise InputError(
             f"model must be the one that was fitted, {posterior.data.attrs['model']}, got "
             f"{shown(model)}"
         )
+    check_space(posterior.data, model.space, model_name(model))
     return group_label(posterior.data, group)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Model, shown
 from ncbayes.contrast import model_name, statistic_names
-from ncbayes.couplings import check_level, group_label, of_group
+from ncbayes.couplings import check_level, check_space, group_label, of_group
 from ncbayes.inputs import Seed, checked_count, checked_entropy
 from ncbayes.posterior import Posterior
 from ncbayes.spaces import Torus, as_points
@@ -200,8 +200,12 @@ def _replicated(
 
 def _value(function: Callable[[FloatArray], Any], points: FloatArray, name: str) -> FloatArray:
     """The statistic of a data set as finite numbers, (component,)."""
-    value = np.atleast_1d(np.asarray(function(points), dtype=float))
-    if value.ndim != 1 or not value.size or not np.isfinite(value).all():
+    found = function(points)
+    try:
+        value = np.atleast_1d(np.asarray(found, dtype=float))
+    except (TypeError, ValueError):
+        value = np.atleast_1d(np.asarray(found, dtype=object))
+    if value.dtype == object or value.ndim != 1 or not value.size or not np.isfinite(value).all():
         raise InputError(
             f"the statistic {name!r} must return a finite number or vector for points (n, d), got "
             f"{shown(value)}"
@@ -364,6 +368,7 @@ def check_powers(posterior: Posterior, model: Any, powers: Sequence[str]) -> Non
             f"model must be the one that was fitted, with the statistics {shown(fitted)}, got "
             f"{model_name(model)} with {shown(statistic_names(model))}"
         )
+    check_space(posterior.data, model.space, model_name(model))
 
 
 def _checked_functions(statistics: Any, model: Any) -> dict[str, Callable[[FloatArray], Any]]:
