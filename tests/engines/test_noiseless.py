@@ -478,3 +478,10 @@ def test_the_pilot_of_a_grid_is_near_where_a_contrast_is_not(seed):
     assert abs(found.theta[0] - 0.4) < 0.05
     assert abs(_against_noise(model, data, found.penalty, rng)[0] - 0.4) > 0.05
     assert found.total.tolist() == model.statistics(data).sum(axis=0).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning", "ignore:degenerate")
+def test_exchange_of_a_statistic_that_is_never_there_rests_on_the_prior():
+    model = ncb.models.ERGM(5, ["edges", "triangles"])
+    posterior = fit("exchange", model, np.zeros((5, 10)), draws=20, tune=20)
+    assert np.isfinite(posterior.theta).all()
