@@ -376,6 +376,11 @@ def test_a_fit_finds_the_coupling_of_a_grid_of_spins(noise, seed):
             [[1, 0], [0, 0], [1, 0]],
             r"^the node 'b' \(column 1, counted from 0\) is 0 in all rows: .* leave this column",
         ),
+        (
+            Ising(2, fields=False, coding="spins", coupling="common"),
+            [[1, 1], [1, 1]],
+            r"^all nodes are 1 in all rows: no finite field or coupling",
+        ),
     ],
 )
 def test_data_of_another_coding_or_without_change_are_refused(model, data, message):

@@ -126,7 +126,12 @@ class Ising:
         return Scan.of(self.pairs, len(self.nodes))
 
     def check_data(self, x: FloatArray) -> None:
-        """Refuse a node that never changes: no field of its own would be large enough."""
+        """Refuse nodes that never change: no field or coupling would be large enough."""
+        if self.fields is not True and np.ptp(x) == 0:
+            raise InputError(
+                f"all nodes are {x[0, 0]:.0f} in all rows: no finite field or coupling makes them "
+                "so; look at how the data were coded"
+            )
         constant = np.flatnonzero(np.ptp(x, axis=0) == 0)
         if self.fields is True and len(constant):
             node = constant[0]
