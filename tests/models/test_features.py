@@ -81,6 +81,14 @@ def test_a_family_written_as_features_has_the_same_draws(function, seed):
         (lambda: Features(waves, PLANE, names="ab"), "must be a list of names"),
         (lambda: Features(waves, PLANE, names=[1, 2]), "must be a list of names"),
         (lambda: Features(waves, PLANE, names=[]), "must be a list of names"),
+        (lambda: Features(lambda x: x + 0j, PLANE).groups, "must return real numbers, one row a p"),
+        (lambda: Features(lambda x: "high", PLANE).groups, "must return real numbers, .* got 'hi"),
+        (
+            lambda: Features(waves, PLANE, base=lambda x: x[:, 0] * np.nan).log_base(
+                np.ones((3, 2))
+            ),
+            r"a number for every point, got nan at \[1.0, 1.0\]; return -inf",
+        ),
         (lambda: Features(lambda x: x[:, 0], PLANE).groups, r"shape \(n, k\), got shape \(1,\)"),
     ],
 )

@@ -62,7 +62,14 @@ class Features:
     def log_base(self, x: FloatArray) -> FloatArray:
         if self.base is None:
             return np.zeros(len(x))
-        return _evaluated(self.base, x)
+        values = _evaluated(self.base, x)
+        if np.isnan(values).any():
+            where = np.asarray(x)[np.argwhere(np.isnan(values))[0][0]] if values.ndim else x[0]
+            raise InputError(
+                f"Features(base=...) must return a number for every point, got nan at "
+                f"{where.tolist()}; return -inf where there is no mass"
+            )
+        return values
 
     def _count(self) -> int:
         """How many features a point has, by the function itself."""
@@ -81,7 +88,17 @@ class Features:
 
 def _evaluated(function: Callable[[Any], Any], x: FloatArray) -> FloatArray:
     with double_precision():
-        return np.asarray(function(x), dtype=float)
+        found = function(x)
+    try:
+        values = np.asarray(found)
+        if values.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return values.astype(float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "the functions of Features must return real numbers, one row a point, got "
+            f"{shown(found)}; return a NumPy or JAX array"
+        ) from error
 
 
 def _check_names(names: object) -> None:
