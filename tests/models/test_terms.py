@@ -164,3 +164,5 @@ def test_sociality_counts_the_edges_of_a_node(seed):
     assert list(model.groups) == ["degree of b", "degree of d"]
     with pytest.raises(InputError, match=r"sociality\(nodes\) needs a list of names of nodes"):
         terms.sociality("abc")
+    with pytest.raises(InputError, match="needs a list of names of nodes, got None"):
+        terms.sociality(None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -286,7 +286,8 @@ def sociality(nodes: Sequence[str]) -> list[Dyads]:
     Where there are edges, leave out one node: all degrees add up to twice their number. In a list
     of terms: ``["edges", *sociality(names[1:])]``.
     """
-    if isinstance(nodes, str) or not all(isinstance(node, str) for node in nodes):
+    listed = isinstance(nodes, Iterable) and not isinstance(nodes, str)
+    if not listed or not all(isinstance(node, str) for node in nodes):
         raise InputError(f"sociality(nodes) needs a list of names of nodes, got {shown(nodes)}")
     return [Dyads(f"degree of {node}", "sum", (1.0,), (node,), default=0.0) for node in nodes]
 
