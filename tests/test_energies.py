@@ -277,6 +277,10 @@ def test_functions_that_are_no_energies_are_refused_in_one_sentence(function, wo
         ({"log_z": Normal(1.0)}, "has the key 'log_z'"),
         ({3: Normal(1.0)}, "has the key 3"),
         ({"theta": Normal(1.0)}, "has the key 'theta'"),
+        (
+            {"a": Real(Normal(1.0), shape=(2,)), "a_dim_0": Normal(1.0)},
+            "the key 'a_dim_0', which in the result is the name of an axis of another parameter",
+        ),
         ({"net": {"statistic": Normal(1.0)}}, "has the key 'statistic'"),
     ],
 )

@@ -63,6 +63,13 @@ class Energy:
             )
         if not self.leaves:
             raise InputError(f"Energy(..., params) has no parameters; name one, as in {EXAMPLE}")
+        axes = {axis for leaf in self.leaves for axis in _axes(leaf)}
+        for leaf in self.leaves:
+            if leaf.name in axes:
+                raise InputError(
+                    f"params has the key {leaf.name!r}, which in the result is the name of an axis "
+                    "of another parameter; call it something else"
+                )
 
     def __repr__(self) -> str:
         return f"Energy({', '.join(leaf.name for leaf in self.leaves)}; {self.space})"
@@ -157,8 +164,7 @@ class Energy:
         for leaf in self.leaves:
             shape = (*coef.shape[:-1], *leaf.parameter.shape)
             values = leaf.parameter.constrained(coef[..., leaf.start : leaf.stop].reshape(shape))
-            own = tuple(f"{leaf.name}_dim_{k}" for k in range(len(leaf.parameter.shape)))
-            found[leaf.name] = ((*dims, *own), np.asarray(values))
+            found[leaf.name] = ((*dims, *_axes(leaf)), np.asarray(values))
         log_z = [self._mean(coef[..., g, :-1], points) for g, points in enumerate(data)]
         found["log_z"] = (dims, np.stack(log_z, axis=-1) - coef[..., -1])
         return found
@@ -220,6 +226,11 @@ def _walk(params: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
                 f"'/', and none of {', '.join(map(repr, TAKEN))}; call it something else"
             )
         yield from _walk(value, (*path, key))
+
+
+def _axes(leaf: Leaf) -> tuple[str, ...]:
+    """Names of the dimensions of a parameter in the result."""
+    return tuple(f"{leaf.name}_dim_{k}" for k in range(len(leaf.parameter.shape)))
 
 
 def _entry_names(leaf: Leaf) -> tuple[str, ...]:
