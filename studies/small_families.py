@@ -50,8 +50,9 @@ def posteriors(
     found[f"NC-Bayes, {sets} noise sets"] = ncb.fit(
         model, data, noise=pooled, noise_ratio=NOISE_RATIO, draws=100 * sets, tune=100, **given
     )
-    exchange = ncb.engines.Exchange(proposals=8)
-    found["exchange"] = ncb.fit(model, data, engine=exchange, draws=exchanges, tune=60, **given)
+    if exchanges:
+        exchange = ncb.engines.Exchange(proposals=8)
+        found["exchange"] = ncb.fit(model, data, engine=exchange, draws=exchanges, tune=60, **given)
     if hasattr(model, "change_statistics"):
         found["pseudolikelihood"] = ncb.fit(
             model, data, engine="pseudolikelihood", draws=2000, **given
@@ -85,7 +86,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--sets", type=int, default=20)
-    parser.add_argument("--exchanges", type=int, default=600, help="kept sweeps of exchange")
+    parser.add_argument(
+        "--exchanges", type=int, default=600, help="kept sweeps of exchange; 0: none"
+    )
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

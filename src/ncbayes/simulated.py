@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ class SimulatedLoss:
         """
         try:
             if sweeps is None:
-                x = self.model.sample(theta, len(self.data), rng)
+                x = _rows(self.model.sample, theta, len(self.data), rng)
             else:
                 x = self.data
                 for _ in range(sweeps):
@@ -87,7 +88,7 @@ def simulated_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> 
     found = pilot(model, data, rng)
     gram, shift, theta = _expansion(model, sample, found, len(data), rng)
     began = time.perf_counter()
-    sample(theta, MOMENT_ROWS, rng)
+    _rows(sample, theta, MOMENT_ROWS, rng)
     seconds = (time.perf_counter() - began) * len(data) / MOMENT_ROWS
     return SimulatedLoss(found.total, data, model, gram, shift, seconds)
 
@@ -103,7 +104,7 @@ def _expansion(
     theta = found.theta
     size = max(MOMENT_ROWS, 10 * len(theta))
     for step in range(MOST_STEPS):
-        statistics = np.asarray(model.statistics(sample(theta, size, rng)))
+        statistics = np.asarray(model.statistics(_first_rows(model, sample, theta, size, rng)))
         gram = rows * np.atleast_2d(np.cov(statistics, rowvar=False))
         gradient = found.total - rows * statistics.mean(axis=0)
         precision = gram + found.penalty
@@ -115,6 +116,33 @@ def _expansion(
     return gram, gradient + gram @ theta, theta
 
 
+def _rows(
+    sample: Callable[..., FloatArray], theta: FloatArray, size: int, rng: np.random.Generator
+) -> FloatArray:
+    """Rows from the model; what it says of a proposal is not about the fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return sample(theta, size, rng)
+
+
+def _first_rows(
+    model: Model,
+    sample: Callable[..., FloatArray],
+    theta: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Rows near the data, where the model must exist."""
+    try:
+        return _rows(sample, theta, size, rng)
+    except InputError as none:
+        raise InputError(
+            f"{model_name(model)} can't be simulated at a rough estimate of theta from the data, "
+            "from which the exchange algorithm starts; look for columns that nearly repeat each "
+            'other, or fit against noise with engine="gibbs"'
+        ) from none
+
+
 def _possible(
     sample: Callable[..., FloatArray],
     theta: FloatArray,
@@ -124,7 +152,7 @@ def _possible(
     """As much of the move as stays where the model exists."""
     for _ in range(10):
         try:
-            sample(theta + move, 1, rng)
+            _rows(sample, theta + move, 1, rng)
         except InputError:
             move = move / 2
             continue

@@ -1,6 +1,7 @@
 """Engines without noise: against quadrature, against each other, and through the front door."""
 
 import itertools
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +18,7 @@ from ncbayes.engines import exact as exact_module
 from ncbayes.engines import exchange as exchange_module
 from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.pilots import _against_noise, pilot
+from ncbayes.simulated import simulated_loss
 
 quick = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 PRIOR = ncb.priors.Normal(0.8, mean=0.5)
@@ -485,3 +487,25 @@ def test_exchange_of_a_statistic_that_is_never_there_rests_on_the_prior():
     model = ncb.models.ERGM(5, ["edges", "triangles"])
     posterior = fit("exchange", model, np.zeros((5, 10)), draws=20, tune=20)
     assert np.isfinite(posterior.theta).all()
+
+
+@quick
+def test_what_a_model_says_of_a_proposal_is_not_said_of_the_fit(seed):
+    model = ncb.models.ERGM(5, ["edges", "triangles"])
+    rng = np.random.default_rng(seed)
+    with pytest.warns(ncb.models.DegenerateWarning):
+        model.sample(np.array([3.0, 3.0]), 50, rng)
+    loss = simulated_loss(model, model.sample(np.array([-0.5, 0.1]), 20, rng), rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loss.simulated(np.array([3.0, 3.0]), None, rng).shape == (2,)
+
+
+def test_exchange_needs_a_model_that_exists_near_the_data():
+    class Nowhere(Drawn):
+        def sample(self, theta, size, rng):
+            raise ncb.InputError("theta must be another")
+
+    data = np.random.default_rng(1).integers(0, 2, (30, 3)).astype(float)
+    with pytest.raises(ncb.InputError, match=r"can't be simulated at a rough estimate of theta"):
+        ncb.fit(Nowhere(3), data, engine="exchange", progress=False)
