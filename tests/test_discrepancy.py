@@ -206,3 +206,18 @@ def test_spaces_whose_ends_are_not_known_are_refused():
 
     with pytest.raises(ncb.InputError, match=r"needs continuous points .* on Binary\(.*; use pred"):
         predictive.stein(at(VonMises(), [1, 0], X), Somewhere())
+
+
+@pytest.mark.parametrize("check", [predictive.check, predictive.stein])
+def test_draws_where_the_model_does_not_exist_are_named(check):
+    class Nowhere(Gaussian):
+        def sample(self, theta, size, rng):
+            raise ncb.InputError("K must be another")
+
+    data = np.random.default_rng(1).normal(size=(30, 1))
+    options = {"noise": "matched", "draws": 10, "tune": 10, "chains": 1, "progress": False}
+    with pytest.warns(ncb.FitWarning):
+        posterior = ncb.fit(Gaussian(1), data, seed=1, **options)
+    message = r"can't be simulated at a draw of the posterior \(K must be another\): fit more data"
+    with pytest.raises(ncb.InputError, match=message):
+        check(posterior, Nowhere(1), draws=5, seed=1)

@@ -234,13 +234,24 @@ def rows_of(posterior: Posterior, model: Any, data: Any, label: str) -> FloatArr
     return np.asarray(stored["points"].to_numpy()[ours])
 
 
+def replicated(model: Any, theta: FloatArray, rows: int, rng: np.random.Generator) -> FloatArray:
+    """Rows from the model at a draw of the posterior, where the model must exist."""
+    try:
+        return np.asarray(model.sample(theta, rows, rng))
+    except InputError as none:
+        raise InputError(
+            f"{model_name(model)} can't be simulated at a draw of the posterior ({none}): fit more "
+            "data, better noise or a narrower prior, so that all draws are distributions"
+        ) from none
+
+
 def _replications(
     model: Any, theta: FloatArray, rows: int, rng: np.random.Generator, sweeps: int | None
 ) -> Iterator[FloatArray]:
     x: FloatArray | None = None
     for each in theta:
         if x is None or sweeps is None:
-            x = model.sample(each, rows, rng)
+            x = replicated(model, each, rows, rng)
         else:
             for _ in range(sweeps):
                 x = model.sweep(each, x, rng)

@@ -24,7 +24,13 @@ from ncbayes.contrast import model_name
 from ncbayes.couplings import group_label
 from ncbayes.inputs import Seed, checked_count, checked_entropy
 from ncbayes.posterior import Posterior
-from ncbayes.predictive.checks import check_posterior, check_powers, rows_of, spread_draws
+from ncbayes.predictive.checks import (
+    check_posterior,
+    check_powers,
+    replicated,
+    rows_of,
+    spread_draws,
+)
 from ncbayes.spaces import Torus
 from ncbayes.threads import single_threaded
 
@@ -106,9 +112,9 @@ def _predictive(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Discrepancies of the data and of a replication, (1 + d,) each, draw by draw."""
     # From a data set of its own, so that nothing about the kernel favours one of the others.
-    scale = _scale(model, np.asarray(model.sample(theta[0], len(points), rng)))
+    scale = _scale(model, replicated(model, theta[0], len(points), rng))
     for each in theta:
-        made = np.asarray(model.sample(each, len(points), rng))
+        made = replicated(model, each, len(points), rng)
         ours, theirs = (
             _totals(stein_kernel(model, each, x, x, scale).mean(axis=(1, 2)))
             for x in (points, made)
