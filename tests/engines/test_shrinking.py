@@ -9,7 +9,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes.base import Draw
 from ncbayes.contrast import Target, contrast
-from ncbayes.engines import Gibbs, Hyvarinen, layout, shrinking
+from ncbayes.engines import Gibbs, Hyvarinen, hyvarinen, layout, shrinking
 from ncbayes.engines.layout import layout_of
 from ncbayes.priors import Horseshoe, Normal
 from ncbayes.priors.blocks import Blocks, Part, blocks
@@ -67,12 +67,17 @@ def of_theta(prior):
     return Blocks((Part("theta", prior, 0, 3),))
 
 
-def test_h_bayes_leaves_its_posterior_invariant(seed):
+@pytest.mark.parametrize("joint", [300, 1], ids=["every sweep", "a third of sweeps"])
+def test_h_bayes_leaves_its_posterior_invariant(joint, seed, monkeypatch):
+    """With joint draws of the three coefficients in every sweep, and in some of them."""
+    monkeypatch.setattr(hyvarinen, "JOINT", joint)
     prior = replace(Horseshoe(slab=0.5), runs=(2, 1))
     check_engine(Hyvarinen(), of_theta(prior), groups=2, seed=seed)
 
 
-def test_h_bayes_with_the_other_form_of_the_slab_is_rejected(seed):
+@pytest.mark.parametrize("joint", [300, 1])
+def test_h_bayes_with_the_other_form_of_the_slab_is_rejected(joint, seed, monkeypatch):
+    monkeypatch.setattr(hyvarinen, "JOINT", joint)
     prior = WrongForm(slab=0.5, runs=(2, 1), relative=np.ones(2))
     with pytest.raises(AssertionError, match="does not leave the generalized posterior invariant"):
         check_engine(Hyvarinen(), of_theta(prior), seed=seed)
@@ -113,6 +118,15 @@ def test_columns_that_are_not_kept_give_the_same_draws(monkeypatch):
     np.testing.assert_allclose(
         streamed.scales["theta.local"], kept.scales["theta.local"], rtol=1e-6
     )
+
+
+def test_columns_that_are_used_once_are_not_kept():
+    """Noise that is new in every sweep makes a target that does not last."""
+    target = torus_target()
+    once = replace(target, lasting=False)
+    scales = target.prior.draw(target.shape, np.random.default_rng(1))
+    assert layout_of(target, scales).rows[0] is not None
+    assert layout_of(once, scales).rows == (None,)
 
 
 def test_blocks_of_runs_cover_all_of_them_once():

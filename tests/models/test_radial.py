@@ -1,7 +1,10 @@
 """The radial basis: its formula by hand, centers and bandwidth from data, and what it refuses."""
 
 import math
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,3 +201,22 @@ def test_a_match_needs_points_that_differ_and_lie_in_the_space():
         RadialBasis.match(CENTERS + 9, BOX)
     with pytest.raises(ncb.InputError, match=r"must have 2 columns \(RadialBasis.match\)"):
         RadialBasis.match(np.ones((9, 3)), BOX)
+
+
+def test_centers_do_not_depend_on_the_number_of_threads():
+    """In processes of their own, because what is loaded later escapes a limit set before."""
+    code = (
+        "import numpy as np; from ncbayes.models.radial import k_means; "
+        "print(k_means(np.random.default_rng(1).normal(size=(2000, 2)), 30).tobytes().hex())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2", "3")
+    }
+    assert len(found) == 1

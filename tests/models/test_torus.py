@@ -386,3 +386,17 @@ def test_a_fit_finds_the_couplings(seed):
     truth = TorusGraph(3).log_partition(THETA_3)
     log_z = posterior.log_z.values
     assert abs(log_z.mean() - truth) < 5 * log_z.std()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"marginal": False}, {"reflectional": False}, {"edges": [(0, 1), (1, 3)]}]
+)
+def test_rows_are_the_columns_of_the_matrix(options):
+    """Bit for bit, wherever they begin and end; and the waves lie in memory node by node."""
+    model = ncb.models.TorusGraph(4, **options)
+    design = model.design(np.random.default_rng(1).uniform(0, 6, (7, 4)))
+    assert design.waves.flags["C_CONTIGUOUS"]
+    columns = design.dense().T
+    for start in range(len(columns)):
+        for stop in range(start + 1, len(columns) + 1):
+            np.testing.assert_array_equal(design.rows(start, stop), columns[start:stop])

@@ -13,6 +13,9 @@ from ncbayes.linalg import gaussian
 
 # Sweeps that bring the scales from their prior near the posterior, before theta is spread out.
 APPROACH = 20
+# A joint draw of p coefficients takes p^3 / 3 flops, one run by run 2 p^2. Where runs are drawn
+# with their scales, more of them than this have a joint draw in the share JOINT / p of sweeps only.
+JOINT = 300
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Hyvarinen:
         return Draw(2 * near - far, draw.scales)
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        theta = self._theta(target, draw.scales, rng)
+        theta, share = draw.coef, JOINT / target.shape[1]
+        if share >= 1 or not self._has_runs(target, draw.scales) or rng.random() < share:
+            theta = self._theta(target, draw.scales, rng)
         theta, scales = self._scales(target, draw.scales, theta, rng)
         pairs = zip(target.losses, theta, strict=True)
         return Draw(theta, scales, {"score_loss": sum(each.value(row) for each, row in pairs)})
@@ -56,11 +61,11 @@ class Hyvarinen:
     ) -> tuple[FloatArray, State]:
         """The scales given theta; local ones together with their part of theta."""
         prior: Any = target.prior
-        clusters = prior.clusters(scales, target.shape) if hasattr(prior, "clusters") else None
-        if clusters is None or prior.gaussian(scales, target.shape)[0].between is not None:
+        if not self._has_runs(target, scales):
             return theta, prior.update(scales, theta, rng)
         from ncbayes.linalg.clusters import sweep_gram
 
+        clusters = prior.clusters(scales, target.shape)
         theta, log_local = np.array(theta), np.array(clusters.log_local)
         for loss, row, logs in zip(target.losses, theta, log_local, strict=True):
             sweep_gram(
@@ -68,6 +73,13 @@ class Hyvarinen:
                 logs, clusters.multiplier, clusters.slab, clusters.fictitious, rng,
             )  # fmt: skip
         return theta, prior.update_global(prior.relocated(scales, log_local), theta, rng)
+
+    def _has_runs(self, target: Target, scales: State) -> bool:
+        """Whether local scales are drawn with their part of theta."""
+        prior: Any = target.prior
+        if not hasattr(prior, "clusters") or prior.clusters(scales, target.shape) is None:
+            return False
+        return prior.gaussian(scales, target.shape)[0].between is None
 
     def _theta(self, target: Target, scales: State, rng: np.random.Generator) -> FloatArray:
         prior, shift = target.prior.gaussian(scales, target.shape)

@@ -28,7 +28,7 @@ class Layout:
 
     ``points``: the slice of each group. ``free``: the columns outside all runs, ``free_rows`` (free
     column, point). ``rows``: all columns, one entry a group; None where they are too many to be
-    kept.
+    kept, or used once only.
     """
 
     offset: FloatArray
@@ -66,15 +66,16 @@ def layout_of(target: Target, scales: State) -> Layout | None:
                 bounds,
                 free,
                 np.hstack([picked(each.design, None, free) for each in target.contrasts]),
-                _kept([each.design for each in target.contrasts]),
+                _kept([each.design for each in target.contrasts], target.lasting),
             )
     _LAYOUTS[target] = made
     return made
 
 
-def _kept(designs: list[Design]) -> tuple[FloatArray | None, ...]:
-    small = sum(math.prod(design.shape) for design in designs) <= KEPT_ENTRIES
-    return tuple(rows_of(each, 0, each.shape[1]) if small else None for each in designs)
+def _kept(designs: list[Design], lasting: bool) -> tuple[FloatArray | None, ...]:
+    # Against new noise in every sweep the rows are used once: blocks of them that stay in cache.
+    keep = lasting and sum(math.prod(each.shape) for each in designs) <= KEPT_ENTRIES
+    return tuple(rows_of(each, 0, each.shape[1]) if keep else None for each in designs)
 
 
 def blocks_of(clusters: Clusters, points: int) -> list[tuple[int, int]]:

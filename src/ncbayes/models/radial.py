@@ -125,11 +125,14 @@ class RadialBasis:
 def k_means(points: FloatArray, count: int) -> FloatArray:
     """Centers of clusters of the points, always the same for the same points."""
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     chosen = np.linspace(0, len(points) - 1, min(len(points), MOST_CLUSTERED)).astype(int)
     some = points[chosen]
     distinct = len(np.unique(some, axis=0))
-    fitted = KMeans(min(count, distinct), n_init=4, random_state=0).fit(some)
+    # Sums of several threads round differently, and its threads come with the import above.
+    with threadpool_limits(1):
+        fitted = KMeans(min(count, distinct), n_init=4, random_state=0).fit(some)
     return np.asarray(np.unique(fitted.cluster_centers_, axis=0))
 
 

@@ -149,7 +149,9 @@ class TorusDesign:
     @staticmethod
     def at(layout: Layout, x: FloatArray) -> TorusDesign:
         """The design at points x (N, d)."""
-        return TorusDesign(layout, np.vstack([np.cos(x.T), np.sin(x.T)]))
+        # NumPy would keep the order of x, point by point, and every row would be scattered.
+        angles = np.ascontiguousarray(x.T)
+        return TorusDesign(layout, np.vstack([np.cos(angles), np.sin(angles)]))
 
     @property
     def cos(self) -> FloatArray:
@@ -245,6 +247,8 @@ class TorusDesign:
         return self.layout.statistics(self.cos, self.sin).T
 
     def rows(self, start: int, stop: int) -> FloatArray:
+        from ncbayes.models.torus_rows import edge_rows
+
         border, kinds = self.layout.border, len(self.layout.kinds)
         nodes = range(start, min(stop, border))
         marginal = self.waves[[column // 2 + self.layout.nodes * (column % 2) for column in nodes]]
@@ -254,11 +258,7 @@ class TorusDesign:
         first, last = (max(start, border) - border) // kinds, -(-(stop - border) // kinds)
         one, other = (ends[first:last] for ends in self.layout.pairs)
         out = np.empty((kinds * (last - first), self.shape[0]))
-        cos_cos, sin_sin = self.cos[one] * self.cos[other], self.sin[one] * self.sin[other]
-        sin_cos, cos_sin = self.sin[one] * self.cos[other], self.cos[one] * self.sin[other]
-        terms = ((cos_cos, sin_sin), (sin_cos, cos_sin)) * 2
-        for column, kind in enumerate(self.layout.kinds):
-            COMBINE[kind](*terms[kind], out=out[column::kinds])
+        edge_rows(self.cos, self.sin, one, other, np.array(self.layout.kinds), out)
         inside = out[max(start, border) - border - kinds * first :][: stop - max(start, border)]
         return np.concatenate([marginal, inside]) if start < border else inside
 
