@@ -506,3 +506,22 @@ def test_a_checkpoint_against_other_noise_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(Adaptive, "temper", other)
     with pytest.raises(ncb.InputError, match="holds a run against other noise"):
         run(checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("schedule", [ncb.noise.Fresh, partial(ncb.noise.Pooled, sets=2)])
+def test_a_schedule_draws_from_the_noise_that_was_made(schedule, restless, resumed):
+    """Algorithm 3, then new draws of what it made: in every sweep, or a few sets of them."""
+    made = run(PAIRS, GRAPH)
+    once = run(PAIRS, GRAPH, schedule(ADAPTIVE))
+    for name, values in record(made).items():
+        np.testing.assert_array_equal(record(once)[name], values)
+    assert "Annealed" in once.data.attrs["noise"]
+    assert not np.array_equal(once.theta, made.theta)
+    for again in resumed(partial(run, PAIRS, GRAPH, schedule(ADAPTIVE)), [2, 6, 9]):
+        assert_same(again, once)
+
+
+def test_a_schedule_of_chosen_noise_has_a_ratio():
+    posterior = run(noise=ncb.noise.Pooled(ncb.noise.Auto(), sets=2))
+    assert posterior.data.attrs["noise_choice"]
+    assert set(posterior.data["sample_stats"]["noise_set"].to_numpy().ravel()) == {0, 1}

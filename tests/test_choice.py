@@ -123,9 +123,9 @@ def test_other_words_and_none_are_refused(other):
         run(noise=other)
 
 
-@pytest.mark.parametrize("wrap", [ncb.noise.Fixed, ncb.noise.Pooled, Adaptive])
-def test_the_word_matched_stands_alone(wrap):
-    words = r'^the word "matched" stands alone, .* leave it out, .*matched\(space, data\)$'
+@pytest.mark.parametrize("wrap", [Adaptive, lambda word: {"all": word}])
+def test_the_word_matched_stands_alone_or_in_a_schedule(wrap):
+    words = r'^the word "matched" stands alone .* leave it out, .*matched\(space, data\)$'
     with pytest.raises(ncb.InputError, match=words):
         run(noise=wrap("matched"))
     with pytest.raises(ncb.InputError, match=words):
@@ -535,14 +535,23 @@ def test_a_ratio_chosen_and_the_same_ratio_given_are_two_runs(tmp_path):
 
 @pytest.mark.parametrize(
     "nested",
-    [ncb.noise.Pooled(ncb.noise.Adaptive()), ncb.noise.Fresh("auto"),
-     ncb.noise.Adaptive(ncb.noise.Pooled())],
-    ids=["adaptive in pooled", "auto in fresh", "pooled in adaptive"],
+    [ncb.noise.Pooled(ncb.noise.Fresh()), ncb.noise.Adaptive(QUICK),
+     ncb.noise.Adaptive(ncb.noise.Pooled()), {"all": ncb.noise.Adaptive()}, {"all": "auto"}],
+    ids=["schedule in schedule", "auto in adaptive", "pooled in adaptive", "mapping", "word"],
 )  # fmt: skip
-def test_schedules_do_not_nest(nested):
-    words = r"can't stand inside each other, got .*; fit with it first, .*Pooled\(posterior.noises"
+def test_only_noise_that_is_made_stands_in_a_schedule(nested):
+    words = r"may stand inside a schedule, .* got .*; fit with it first, .*Pooled\(posterior.noises"
     with pytest.raises(ncb.InputError, match=words):
         run(noise=nested)
+
+
+def test_words_mean_the_same_inside_a_schedule():
+    chosen = run(noise=ncb.noise.Fixed("auto"))
+    np.testing.assert_array_equal(chosen.theta, run(noise="auto").theta)
+    matched = run(noise=ncb.noise.Fresh("matched"))
+    np.testing.assert_array_equal(matched.theta, run(noise=ncb.noise.Fresh()).theta)
+    with pytest.raises(ncb.InputError, match='noise must be "auto"'):
+        run(noise=ncb.noise.Fresh("best"))
 
 
 def test_tempered_noise_is_made_where_the_noise_that_would_be_taken_ended():

@@ -7,6 +7,7 @@ import numbers
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,8 @@ def checked_sizes(noise_ratio: Any, data: Mapping[str, FloatArray]) -> tuple[int
 def checked_schedule(noise: Any) -> tuple[Schedule, Adaptive | Auto | None]:
     """The noise schedule, and what makes its noise before the chains start, if anything does.
 
-    A distribution, a mapping or "matched" is ``Fixed``; so is adapted and chosen noise, once made.
+    A distribution, a mapping or "matched" is ``Fixed``; so is adapted and chosen noise, once made,
+    unless it was given to a schedule, such as ``Fresh(Adaptive())`` or ``Pooled("auto")``.
     """
     if noise is None or isinstance(noise, str):
         if noise not in WORDS:
@@ -186,6 +188,10 @@ def checked_schedule(noise: Any) -> tuple[Schedule, Adaptive | Auto | None]:
     if isinstance(noise, Auto):
         return Fixed(), noise
     if isinstance(noise, Schedule) and not isinstance(noise, type):
+        inner: Any = noise
+        if isinstance(inner.noise, Adaptive | Auto | str):
+            fixed, making = checked_schedule(inner.noise)
+            return replace(inner, noise=fixed.noise), making
         return noise, None
     return Fixed(noise), None
 
@@ -223,15 +229,16 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
         nested = isinstance(each, Adaptive | Auto | Schedule) and not isinstance(each, type)
         if isinstance(each, str) and each == "matched":
             raise InputError(
-                'the word "matched" stands alone, as in fit(..., noise="matched"); for matched '
-                "noise in a schedule leave it out, as in ncbayes.noise.Pooled(), and in a mapping "
-                "pass ncbayes.noise.matched(space, data)"
+                'the word "matched" stands alone or in a schedule, as in fit(..., noise="matched"); '
+                "elsewhere leave it out, as in ncbayes.noise.Adaptive(), or pass "
+                "ncbayes.noise.matched(space, data)"
             )
         if named or nested:
             raise InputError(
-                "schedules, adaptive and automatic noise can't stand inside each other, got "
-                f"{shown(each)}; fit with it first, then pass the noise it made, as in "
-                "noise=ncbayes.noise.Pooled(posterior.noises)"
+                "adaptive and automatic noise may stand inside a schedule, as in "
+                "ncbayes.noise.Pooled(ncbayes.noise.Adaptive()), and nothing else of these inside "
+                f"another or in a mapping, got {shown(each)} there; fit with it first, then pass "
+                "the noise it made, as in noise=ncbayes.noise.Pooled(posterior.noises)"
             )
         if isinstance(each, type) or not isinstance(each, Noise):
             raise InputError(
