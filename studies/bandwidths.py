@@ -28,7 +28,7 @@ from scipy.spatial.distance import pdist
 
 import crime
 import ncbayes as ncb
-from kept import replications
+from ncbayes_paper.kept import replications
 
 TUNE, DRAWS = 200, 400
 FACTORS = {

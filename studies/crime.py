@@ -30,15 +30,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path as Curve
 from scipy.special import logsumexp
 
 import ncbayes as ncb
-from kept import replications
+from ncbayes_paper.crime_figure import loaded, maps
+from ncbayes_paper.kept import replications
 
 SEED = 1
 FITS = {
@@ -57,16 +55,6 @@ KERNELS = {
 METHODS = (*FITS, *KERNELS)
 # Uniform points that normalize kernels of other widths than Scott's: to about 0.5 %.
 NODES = 200_000
-# The paper's months: January, May, September and December.
-SHOWN = (0, 4, 8, 11)
-
-
-def loaded(data: str | None, outline: str | None) -> ncb.datasets.Incidents:
-    """The incidents of the file, within the outline, or those of the simulated city."""
-    if data is None:
-        return ncb.datasets.incidents(seed=SEED)
-    found = ncb.datasets.load_crime(data)
-    return ncb.datasets.Incidents(found.points, found.times, found.kinds, found.dropped, outline)
 
 
 def split(months: np.ndarray, folds: int, seed: int = SEED) -> np.ndarray:
@@ -155,45 +143,6 @@ def _gain(scores: list[list[float]], others: list[list[float]]) -> str:
     error = gain.std(ddof=1) / np.sqrt(len(gain))
     better = sum(own.mean() > 0 for own in by_fold)
     return f"{gain.mean():+.3f} ± {error:.3f} ({better} of {len(by_fold)})"
-
-
-def maps(posterior: ncb.Posterior, incidents: ncb.datasets.Incidents, size: int = 120):
-    """The months SHOWN: the posterior mean above, kernels below, and one scale of colours."""
-    density = ncb.densities.density(posterior, size=size, draws=1000)["mean"]
-    density = density.isel(time=[k for k in SHOWN if k < density.sizes["time"]])
-    y, x = (density[name].to_numpy() for name in density.dims[1:])
-    labels = [str(label) for label in density["label"].to_numpy()]
-    month = incidents.times.dt.to_period("M").astype(str).to_numpy()
-    kde = ncb.baselines.kde_over_time(
-        incidents.points, incidents.times, domain=incidents.outline, every="month"
-    )
-    rival = ncb.densities.density(kde, times=labels, size=size)["mean"]
-    rings = ncb.spaces.Region.of(incidents.outline).rings
-    top = float(max(density.max(), rival.max()))
-    turned = 1 / np.cos(np.radians(y.mean()))
-    tall = turned * np.ptp(y) / np.ptp(x)
-    figure, axes = plt.subplots(
-        2, len(labels), figsize=(2.2 * len(labels) + 1, 4.2 * tall + 0.4), sharex=True,
-        sharey=True, squeeze=False, layout="constrained",
-    )  # fmt: skip
-    for row, (words, values) in enumerate(
-        [("NC-Bayes", density.to_numpy()), ("KDE month by month", rival.to_numpy())]
-    ):
-        axes[row, 0].set_ylabel(words, fontsize="large")
-        for axis, label, here in zip(axes[row], labels, values, strict=True):
-            own = incidents.points[month == label].to_numpy()
-            image = axis.pcolormesh(x, y, np.nan_to_num(here), cmap="viridis", vmin=0, vmax=top,
-                                    rasterized=True)  # fmt: skip
-            curve = Curve.make_compound_path(*[Curve(np.vstack([r, r[:1]])) for r in rings])
-            image.set_clip_path(curve, axis.transData)
-            axis.add_patch(PathPatch(curve, facecolor="none", edgecolor="0.2", linewidth=0.8))
-            axis.scatter(*own.T, s=4, color="white", edgecolor="black", linewidth=0.3, alpha=0.8)
-            axis.set(aspect=turned, xticks=[], yticks=[])
-            axis.spines[:].set_visible(False)
-            if row == 0:
-                axis.set_title(f"{pd.Period(label).strftime('%b %Y')} (n = {len(own)})")
-    figure.colorbar(image, ax=axes, label="density per km²", aspect=30, pad=0.02)
-    return figure
 
 
 def main() -> None:

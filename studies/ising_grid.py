@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 import ncbayes as ncb
-from kept import replications
+from ncbayes_paper.kept import replications
 
 LEVEL = 0.9
 LONG = {"tune": 100, "draws": 500}

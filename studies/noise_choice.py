@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import ncbayes as ncb
-from kept import replications
+from ncbayes_paper.kept import replications
 
 RATIOS = (1.0, 5.0)
 Maker = Callable[[Any, np.ndarray], Any]

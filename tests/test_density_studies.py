@@ -10,33 +10,40 @@ import pytest
 
 import bandwidths
 import crime
-import density_tables
+import density_readings
 import ncbayes as ncb
+from ncbayes_paper import crime_figure, density_table
 
 # Beside the checkout, where there is one; never part of it.
 REAL = Path(__file__).parents[2] / "shared" / "data"
 
 
-def test_a_replication_of_table_one_is_measured_and_shown(monkeypatch):
-    monkeypatch.setattr(density_tables, "TUNE", 20)
-    monkeypatch.setattr(density_tables, "DRAWS", 40)
-    found = {
-        method: [density_tables.measured(2, method, 0)] for method in ("common", "default", "kde")
-    }
-    for method in ("common", "default"):
-        row = found[method][0]
-        assert set(density_tables.NAMES) <= set(row)
+def test_a_replication_of_table_one_is_measured():
+    names = {column.name for column in density_table.COLUMNS}
+    for method in ("2 common", "2 one_at_a_time"):
+        row = density_table.measured("density", method, 1, 20, 40)
+        assert set(row) == names | {"seconds"}
         assert 0.1 < row["abe"] < 0.8
-        assert 0.5 < row["cp"] <= 1
-    text = density_tables.table(2, found)
-    assert "| common | " in text
-    assert "(0.35)" in text
-    assert text.splitlines()[-1].startswith("| kde | 0.")
-    # Points are those of the data's rectangle, so the estimate of the truth itself has no error.
-    simulated = density_tables.SCENARIOS[1](seed=3)
-    at = density_tables.ncb.metrics.evaluation_points(simulated.points, seed=3)
-    truth = np.array([simulated.density(t, at) for t in range(1, 11)])
-    assert density_tables.ncb.metrics.absolute_error(truth, truth, 30.0) == 0
+        assert 50 < row["cp"] <= 100
+    kde = density_table.measured("density", "2 kde", 1, 20, 40)
+    assert 0.5 < kde["abe"] < 0.65
+    # Scenario 1 has other data.
+    assert density_table.measured("density", "1 kde", 1, 20, 40)["abe"] < 0.4
+
+
+def test_readings_of_table_one_are_measured_and_shown():
+    value = density_readings.measured("2", "factor 1.5, uniform noise", 1, 10, 20)
+    assert 0.2 < value < 0.8
+    # Our rule is what a fit takes by itself.
+    given = density_readings.measured("2", "factor 1.5, the rule", 1, 20, 40)
+    assert given == pytest.approx(
+        density_table.measured("density", "2 common", 1, 20, 40)["abe"], abs=1e-9
+    )
+    found = {(scenario, "factor 3"): [0.25, 0.35] for scenario in "12"}
+    assert density_readings.table(found).splitlines()[2:] == [
+        "| the paper, N1 | 0.267 | 0.350 |",
+        "| factor 3 | 0.300 ± 0.050 | 0.300 ± 0.050 |",
+    ]
 
 
 def test_mixing_is_measured_on_the_normalized_density():
@@ -110,7 +117,7 @@ def test_kernels_integrate_to_one_in_the_city(monkeypatch):
 
 
 def test_both_rows_of_maps_have_one_scale_of_colours(monkeypatch):
-    monkeypatch.setattr(crime, "SHOWN", (0, 2))
+    monkeypatch.setattr(crime_figure, "SHOWN", (0, 2))
     city = ncb.datasets.incidents(months=3, seed=1)
     rows = np.ones(len(city.points), dtype=bool)
     posterior = crime.fitted(city, rows, "ncbayes", tune=10, draws=20, chains=1)

@@ -1,7 +1,6 @@
 """The studies and benchmarks of sparse torus graphs, in small."""
 
 import importlib.machinery
-import json
 import sys
 from pathlib import Path
 
@@ -10,11 +9,11 @@ import pytest
 import torus_size
 from scipy import stats
 
-import kept
 import ncbayes as ncb
 import nuts_horseshoe
 import slab_forms
-import torus_tables
+import torus_readings
+from ncbayes_paper import torus_tables
 from pooled import pooled
 
 ROOT = Path(__file__).parents[1]
@@ -77,59 +76,49 @@ def test_both_rules_see_the_edges_that_they_should():
     posterior = posterior_of(draws, simulated.model, simulated.data)
     found = torus_tables.rated(posterior, simulated)
     # True edges are x1 - x2 and x2 - x3.
-    assert found["median"] == [1 / 2, 1 / 2, 1 / 3]
-    assert found["interval"] == [1, 1, 1]
+    names = torus_tables.NAMES
+    assert [found[f"median_{name}"] for name in names] == [1 / 2, 1 / 2, 1 / 3]
+    assert [found[f"interval_{name}"] for name in names] == [1, 1, 1]
     low, high = np.quantile(draws, [0.05, 0.95], axis=0)
     covered = (low <= simulated.theta) & (simulated.theta <= high)
-    assert found["coverage"] == covered.mean()
+    assert found["coverage"] == pytest.approx(100 * covered.mean())
 
 
-def test_every_method_has_its_figures_in_the_paper():
-    for figures, size in ((torus_tables.PAPER_MEDIAN, 3), (torus_tables.PAPER_INTERVAL, 4)):
-        assert list(figures) == list(torus_tables.SCENARIOS)
-        for rows in figures.values():
-            assert set(rows) == {method.paper for method in torus_tables.METHODS.values()}
-            assert {len(row) for row in rows.values()} == {size}
-
-
-@pytest.mark.parametrize(
-    "method",
-    ["nc-1-fixed-stated", "nc-1-resampled-sampled", "nc-5-annealed-stated", "h-0.2"],
-)
+@pytest.mark.parametrize("method", ["nu=1 updated", "nu=5 annealed", "auto", "w=0.2"])
 def test_a_replication_of_every_kind_runs(method, seed):
-    found = torus_tables.measured(chain(seed), method, seed, tune=10, draws=20)
-    values = [*found["median"], *found["interval"], found["coverage"]]
-    assert all(0 <= value <= 1 for value in values)
-    assert found["seconds"] > 0
+    simulated = chain(seed)
+    posterior = torus_tables.fitted(simulated, method, seed, tune=10, draws=20)
+    found = torus_tables.rated(posterior, simulated)
+    shares = [v for k, v in found.items() if k.startswith(torus_tables.RULES)]
+    assert len(shares) == 6
+    assert all(0 <= value <= 1 for value in [*shares, found["coverage"] / 100])
+    assert found["ess"] > 0
+    assert found["r_hat"] > 0.9
 
 
-def test_tables_show_mean_error_and_paper():
-    one = {"median": [1, 0.5, 1], "interval": [0, 1, 0.5], "coverage": 0.9, "seconds": 2.0}
-    two = {"median": [0, 0.5, 1], "interval": [1, 1, 0.5], "coverage": 0.8, "seconds": 4.0}
-    text = torus_tables.tables("chain", {"nc-1-fixed-sampled": [one, two]})
-    assert "| nc-1-fixed-sampled | 0.500 ± 0.500 (0.996) | 0.500 ± 0.000 (0.999) | " in text
-    assert text.endswith("| 0.850 ± 0.050 (0.979) |")
-    assert "| 3.0 |" in text
+def test_every_reading_of_the_paper_is_fitted_and_shown(monkeypatch):
+    monkeypatch.setattr(torus_tables, "simulated_data", lambda scenario, number: chain(number))
+    found = {
+        name: [torus_readings.measured(name, seed, 5, 20) for seed in (1, 2)]
+        for name in torus_readings.NAMES[:2]
+    }
+    lines = torus_readings.table(found).splitlines()
+    assert lines[2] == "| the paper | 0.996 | 0.999 | 97.9 | 0.507 |"
+    assert [line.count(" ± ") for line in lines[4:]] == [4, 4]
+    options = torus_readings.readings(chain(1).model.space)
+    assert set(options) == set(torus_readings.NAMES)
+    assert options["stated prior, new noise, tau fixed"]["prior"].tau > 0
 
 
-def test_replications_are_run_once(tmp_path):
-    file, calls = tmp_path / "rows.jsonl", []
-
-    def measured(name, number):
-        calls.append(number)
-        return {"twice": 2 * number}
-
-    places = [("a", number) for number in (1, 2, 3)]
-    first = kept.replications(measured, places[:2], 1, file)
-    # A killed run leaves half a line behind.
-    with file.open("a") as lines:
-        lines.write('[["a", 3], {"twi')
-    every = kept.replications(measured, places, 1, file)
-    assert calls == [1, 2, 3]
-    assert first == every[:2] == [{"twice": 2}, {"twice": 4}]
-    assert [json.loads(line)[0][1] for line in file.read_text().splitlines()] == [1, 2, 3]
-    assert kept.replications(measured, places, 1, None) == every
-    assert calls == [1, 2, 3, 1, 2, 3]
+def test_mixing_is_that_of_the_worst_parameter(seed):
+    rng = np.random.default_rng(seed)
+    good = rng.standard_normal((1, 400, 2))
+    # One parameter moves half way: its halves disagree.
+    bad = good + np.array([0.0, 3.0]) * (np.arange(400) >= 200)[None, :, None]
+    assert torus_tables.mixing(good)["r_hat"] < 1.05
+    assert torus_tables.mixing(good)["ess"] > 100
+    assert torus_tables.mixing(bad)["r_hat"] > 1.3
+    assert torus_tables.mixing(bad)["ess"] < 20
 
 
 def test_pooled_is_the_contrast_of_the_fit(seed):
@@ -173,7 +162,7 @@ def test_the_dense_sweep_samples_the_prior_of_the_papers_algorithm(seed):
     state, draws = torus_size.first_state(fits["likelihood"]), []
     for _ in range(12_000):
         state = torus_size.dense_sweep(contrast, design, state, rng)
-        draws.append([*state.coef[:-1], -state.coef[-1], np.log(state.tau) / 2])
+        draws.append([*state.gamma[:-1], -state.gamma[-1], np.log(state.tau) / 2])
     dense = np.array(draws)[None]
     z = {
         form: np.abs(nuts_horseshoe.z_scores(nuts_horseshoe.our_draws(each), dense)).max()

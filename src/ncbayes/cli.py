@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -62,3 +62,72 @@ def demo(
     plots.density(posterior, model, truth=truth).savefig(out / "density.png", dpi=150)
     plots.trace(posterior).savefig(out / "trace.png", dpi=150)
     typer.echo(f"Wrote density.png, trace.png and posterior.nc to {out}/")
+
+
+@app.command()
+def reproduce(
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(help="table1, table2, ..., tableS4, figure1, ..., figureS1, or all."),
+    ] = None,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="Data sets of each table; default: the paper's.")
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Fits at a time; default: one for each core.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for fits, tables and figures.")] = Path(
+        "ncbayes-paper"
+    ),
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file for figures: incidents (.csv) or the recording (.mat)."),
+    ] = None,
+    outline: Annotated[
+        Path | None, typer.Option(help="GeoJSON outline of the city of figure2.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run the fits.")
+    ] = None,
+    tune: Annotated[int | None, typer.Option(min=1, help="Sweeps of tuning of each fit.")] = None,
+    draws: Annotated[int | None, typer.Option(min=20, help="Kept sweeps of each fit.")] = None,
+) -> None:
+    """Run the paper's studies: its tables and figures beside the published numbers.
+
+    Stop at any time: the same command goes on, and no finished fit is run again. Data set r has
+    seed r, so a longer run begins with the shorter one, whatever the number of cores.
+
+    Examples: ncbayes reproduce table2 --replications 2 --cores 2;
+    ncbayes reproduce figure2 --data crime.csv --outline city.geojson
+    """
+    from ncbayes import InputError
+
+    try:
+        # The studies use the package, not the other way round; they are installed beside it.
+        from ncbayes_paper import reproduction
+    except ModuleNotFoundError as error:
+        if error.name != "ncbayes_paper":
+            raise
+        _refuse("the studies of the paper are not installed; run: pip install ncbayes")
+    if (tune is None) != (draws is None):
+        _refuse("--tune and --draws go together: the length of each fit")
+    sweeps = (tune, draws) if tune is not None and draws is not None else None
+    try:
+        request = reproduction.Request(
+            reproduction.chosen(items or []), out, replications, cores, sweeps,
+            reproduction.by_ending(data or []), outline, scheduler,
+        )  # fmt: skip
+        written = reproduction.reproduce(request, lambda line: typer.echo(line, err=True))
+    except InputError as error:
+        _refuse(str(error))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; finished fits are kept in {out}/, the same command goes on", err=True)
+        raise typer.Exit(130) from None
+    for path in written:
+        typer.echo(str(path))
+
+
+def _refuse(words: str) -> NoReturn:
+    """One line for a user's mistake, and exit code 2."""
+    typer.echo(f"ncbayes: {words}", err=True)
+    raise typer.Exit(2)
