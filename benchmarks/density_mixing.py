@@ -18,11 +18,13 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats
+from nuts import drawn_from
 
 import ncbayes as ncb
 
@@ -60,8 +62,8 @@ def effective(values: np.ndarray) -> float:
 class Problem:
     """The data, the options of the fit, and where the density is looked at."""
 
-    def __init__(self, seed: int) -> None:
-        self.simulated = ncb.datasets.growing_ring(seed=seed)
+    def __init__(self, seed: int, times: int = 10, n: int = 100) -> None:
+        self.simulated = ncb.datasets.growing_ring(times, n, seed=seed)
         points = self.simulated.points
         low, high = points.min(axis=0), points.max(axis=0)
         wide = 0.1 * (high - low)
@@ -94,13 +96,19 @@ class Problem:
         return found
 
 
-def ours(problem: Problem, engine: Any, tune: int, draws: int) -> tuple[Measured, ncb.Posterior]:
-    """One of our samplers."""
+def ours(
+    problem: Problem,
+    engine: Any,
+    tune: int,
+    draws: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[Measured, ncb.Posterior]:
+    """One of our samplers; its kept sweeps have their share of the whole by the wall clock."""
     problem.fit(engine, 1, 4)  # what is compiled comes from a cache from then on
-    began = time.perf_counter()
+    wall, began = time.perf_counter(), clock()
     posterior = problem.fit(engine, tune, draws)
-    seconds = time.perf_counter() - began
-    kept = float(posterior.data["sample_stats"]["sweep_seconds"].sum())
+    seconds, wall = clock() - began, time.perf_counter() - wall
+    kept = seconds * float(posterior.data["sample_stats"]["sweep_seconds"].sum()) / wall
     density = problem.log_densities(posterior.theta.to_numpy()[0])
     variance = posterior.data["posterior"]["theta.variance"].to_numpy()[0]
     beta = -posterior.log_z.to_numpy()[0]
@@ -124,7 +132,13 @@ def stacked(posterior: ncb.Posterior, problem: Problem) -> tuple[np.ndarray, ...
     return problem.model.statistics(points), offset, is_data, times
 
 
-def theirs(problem: Problem, posterior: ncb.Posterior, tune: int, draws: int) -> Measured:
+def theirs(
+    problem: Problem,
+    posterior: ncb.Posterior,
+    tune: int,
+    draws: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured:
     """NUTS on the same posterior, steps of the walk in units of their scale (non-centred)."""
     import jax
     import numpyro
@@ -152,21 +166,16 @@ def theirs(problem: Problem, posterior: ncb.Posterior, tune: int, draws: int) ->
         numpyro.sample("labels", dist.Bernoulli(logits=log_odds), obs=is_data.astype(float))
 
     mcmc = MCMC(NUTS(model), num_warmup=tune, num_samples=draws, progress_bar=False)
-    began = time.perf_counter()
+    began = clock()
     mcmc.warmup(jax.random.PRNGKey(1))
     jax.block_until_ready(mcmc.post_warmup_state)
-    tuned = time.perf_counter()
-    seconds = []
-    for seed in (2, 3):  # the first time compiles what draws the kept ones
-        start = time.perf_counter()
-        mcmc.run(jax.random.PRNGKey(seed))
-        jax.block_until_ready(mcmc.get_samples())
-        seconds.append(time.perf_counter() - start)
-    found = {name: np.asarray(each, float) for name, each in mcmc.get_samples().items()}
+    tuning = clock() - began
+    found, _, seconds, compiling = drawn_from(
+        mcmc.sampler, mcmc.post_warmup_state, (), draws, clock
+    )
     density = problem.log_densities(found["theta"])
     log_variance = np.log(found["variance"])[:, None]
-    compiling = max(seconds[0] - seconds[1], 0.0)
-    return Measured(density, found["beta"], log_variance, seconds[1], tuned - began, compiling)
+    return Measured(density, found["beta"], log_variance, seconds, tuning, compiling)
 
 
 def difference(one: Measured, other: Measured) -> float:

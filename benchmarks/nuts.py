@@ -55,7 +55,7 @@ class Measured:
         return np.array([found[:-2].min(), np.median(found[:-2]), *found[-2:]])
 
 
-def fitted(simulated: Any, ratio: float, tune: int, draws: int) -> ncb.Posterior:
+def fitted(simulated: Any, ratio: float, tune: int, draws: int, form: str = FORM) -> ncb.Posterior:
     """Our fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
@@ -64,7 +64,7 @@ def fitted(simulated: Any, ratio: float, tune: int, draws: int) -> ncb.Posterior
             simulated.data,
             noise=ncb.noise.Uniform(simulated.model.space),
             noise_ratio=ratio,
-            prior=ncb.priors.Horseshoe(),
+            prior=ncb.priors.Horseshoe(slab_form=form),
             tune=tune,
             draws=draws,
             chains=1,
@@ -75,11 +75,16 @@ def fitted(simulated: Any, ratio: float, tune: int, draws: int) -> ncb.Posterior
 
 
 def ours(
-    simulated: Any, ratio: float, tune: int, draws: int, clock: Callable[[], float]
+    simulated: Any,
+    ratio: float,
+    tune: int,
+    draws: int,
+    clock: Callable[[], float],
+    form: str = FORM,
 ) -> tuple[ncb.Posterior, Measured, Measured]:
     """The posterior, with all of its time and with that of the kept sweeps."""
     wall, began = time.perf_counter(), clock()
-    posterior = fitted(simulated, ratio, tune, draws)
+    posterior = fitted(simulated, ratio, tune, draws, form)
     seconds, wall = clock() - began, time.perf_counter() - wall
     kept = float(posterior.data["sample_stats"]["sweep_seconds"].sum()) / wall
     found = nuts.our_draws(posterior)
@@ -107,24 +112,33 @@ def drawn_again(
     mcmc: Any, contrast: Pooled, draws: int, clock: Callable[[], float]
 ) -> tuple[Measured, int]:
     """More draws from where NUTS stands, compiled before the clock starts."""
-    import jax
+    values, bad, seconds, _ = drawn_from(
+        mcmc.sampler, mcmc.last_state, (contrast, FORM, 1.0), draws, clock
+    )
+    scalars = np.stack([-values["c"], np.log(values["tau"])], axis=-1)
+    merged = np.concatenate([values["theta"], scalars], axis=-1)
+    return Measured(merged[None], seconds), bad
 
-    kernel, arguments = mcmc.sampler, (contrast, FORM, 1.0)
+
+def drawn_from(
+    kernel: Any, state: Any, arguments: tuple[Any, ...], draws: int, clock: Callable[[], float]
+) -> tuple[dict[str, np.ndarray], int, float, float]:
+    """Draws of a tuned NUTS by name, its divergences, their seconds, and those of compiling."""
+    import jax
 
     def step(state: Any, _: None) -> tuple[Any, Any]:
         state = kernel.sample(state, arguments, {})
         return state, (state.z, state.diverging)
 
     program = jax.jit(lambda state: jax.lax.scan(step, state, None, length=draws)[1])
-    compiled = program.lower(mcmc.last_state).compile()
     began = clock()
-    found, bad = jax.block_until_ready(compiled(mcmc.last_state))
-    seconds = clock() - began
+    compiled = program.lower(state).compile()
+    ready = clock()
+    found, bad = jax.block_until_ready(compiled(state))
+    seconds = clock() - ready
     found = jax.vmap(kernel.postprocess_fn(arguments, {}))(found)
     values = {name: np.asarray(each, float) for name, each in found.items()}
-    scalars = np.stack([-values["c"], np.log(values["tau"])], axis=-1)
-    merged = np.concatenate([values["theta"], scalars], axis=-1)
-    return Measured(merged[None], seconds), int(np.sum(bad))
+    return values, int(np.sum(bad)), seconds, ready - began
 
 
 def table(pairs: list[tuple[Measured, Measured]]) -> str:

@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from polyagamma import random_polyagamma
-from scipy.linalg import cholesky, solve_triangular
+from paper_gibbs import TorusState, torus_sweep
 from threadpoolctl import threadpool_limits
 
 import ncbayes as ncb
@@ -45,70 +44,25 @@ MOST_DENSE = 30
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "torus_cost.png"
 
 
-@dataclass(frozen=True, eq=False)
-class State:
-    """A state of the paper's sampler: coef, and the squares of its scales with their helpers."""
-
-    coef: np.ndarray
-    local: np.ndarray
-    local_helper: np.ndarray
-    tau: float
-    tau_helper: float
-
-
 def bordered(contrast: Pooled) -> np.ndarray:
     """The statistics and a column of ones."""
     return np.column_stack([contrast.statistics, np.ones(len(contrast.offset))])
 
 
 def dense_sweep(
-    contrast: Pooled,
-    design: np.ndarray,
-    state: State,
-    rng: np.random.Generator,
-    slab: float = 1.0,
-) -> State:
-    """One sweep of the paper's algorithm: weights, all of coef jointly, scales by inverse gammas.
-
-    ``slab^-2`` is added to the precision and the scales know nothing of it, so that this samples
-    ``Horseshoe(slab_form="likelihood")``. The normalizer has variance 1000.
-    """
-    log_odds = design @ state.coef + contrast.offset
-    weights = random_polyagamma(1.0, log_odds, random_state=rng)
-    scaled = design * np.sqrt(weights)[:, None]
-    precision = scaled.T @ scaled
-    own = slab**-2 + 1 / (state.local[contrast.runs] * state.tau)
-    np.einsum("ii->i", precision)[...] += np.append(own, 1e-3)
-    factor = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-    right = design.T @ (contrast.is_data - 0.5 - weights * contrast.offset)
-    half_way = solve_triangular(factor, right, lower=True, check_finite=False)
-    normals = rng.standard_normal(len(right))
-    coef = solve_triangular(factor, half_way + normals, lower=True, trans=1, check_finite=False)
-    return _rescaled(contrast.runs, coef, state, rng)
+    contrast: Pooled, design: np.ndarray, state: TorusState, rng: np.random.Generator
+) -> TorusState:
+    """One sweep of the paper's algorithm, with its slab of 1."""
+    return torus_sweep(design, contrast.offset, contrast.is_data, contrast.runs, state, rng)
 
 
-def _rescaled(runs: np.ndarray, coef: np.ndarray, state: State, rng: np.random.Generator) -> State:
-    """Squares of the local scales and of tau given coef (Makalic and Schmidt 2016)."""
-
-    def inverse_gamma(shape: Any, rate: Any) -> Any:
-        return rate / rng.gamma(shape)
-
-    sizes = np.bincount(runs)
-    squares = np.bincount(runs, coef[:-1] ** 2)
-    local = inverse_gamma((sizes + 1) / 2, squares / (2 * state.tau) + 1 / state.local_helper)
-    local_helper = inverse_gamma(np.ones(len(sizes)), 1 + 1 / local)
-    rate = np.sum(squares / local) / 2 + 1 / state.tau_helper
-    tau = inverse_gamma((len(runs) + 1) / 2, rate)
-    return State(coef, local, local_helper, tau, inverse_gamma(1.0, 1 + 1 / tau))
-
-
-def first_state(posterior: ncb.Posterior) -> State:
+def first_state(posterior: ncb.Posterior) -> TorusState:
     """Where our chain ended."""
     last = posterior.data["posterior"].to_dataset().isel(chain=0, draw=-1)
     coef = np.append(last["theta"].to_numpy().ravel(), -last["log_z"].to_numpy())
     local = last["theta.local"].to_numpy().ravel() ** 2
     tau = float(last["theta.tau"].to_numpy()[0]) ** 2
-    return State(coef, local, 1 + 1 / local, tau, 1 + 1 / tau)
+    return TorusState(coef, local, 1 + 1 / local, tau, 1 + 1 / tau)
 
 
 def fitted(simulated: Any, **settings: Any) -> ncb.Posterior:
