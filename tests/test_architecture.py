@@ -14,7 +14,8 @@ ROOT = Path(ncbayes.__file__).parent
 ALLOWED = {
     "base": set(),
     "spaces": {"base"},
-    "models": {"autodiff", "base", "spaces"},
+    "notebooks": {"base", "diagnostics"},
+    "models": {"autodiff", "base", "notebooks", "spaces"},
     "noise": {"base", "spaces"},
     "priors": {"base", "spaces"},
     "linalg": {"base"},
@@ -36,7 +37,7 @@ ALLOWED = {
     "contrast": {"base", "curved", "linalg"},
     "engines": {"autodiff", "base", "contrast", "curved", "linalg"},
     "parameters": {"base", "priors"},
-    "energies": {"autodiff", "base", "curved", "parameters"},
+    "energies": {"autodiff", "base", "curved", "notebooks", "parameters"},
     "energy_fit": {
         "autodiff",
         "base",
@@ -93,11 +94,13 @@ ALLOWED = {
         "checkpoints",
         "diagnostics",
         "fields",
+        "notebooks",
         "problem",
         "progress",
         "reports",
         "resources",
     },
+    "estimators": {"base", "fit", "graphs", "models", "posterior", "scores"},
     "adaptation": {"base", "checkpoints", "contrast", "diagnostics", "noise", "problem"},
     "choice": {"adaptation", "base", "contrast", "noise", "problem", "resources"},
     "preparation": {
@@ -190,6 +193,7 @@ ALLOWED = {
 }
 # The front door and the leaves above it see everything but each other.
 LEAVES = {
+    "estimators",
     "baselines",
     "comparison",
     "datasets",

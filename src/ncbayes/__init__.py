@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from ncbayes import energies, engines, models, noise, priors, spaces
-from ncbayes.base import InputError
-from ncbayes.comparison import compare
-from ncbayes.diagnostics import FitWarning
-from ncbayes.energies import Energy
-from ncbayes.fit import fit
-from ncbayes.over_time import fit_density_over_time
-from ncbayes.posterior import Posterior, load
+if TYPE_CHECKING:
+    from ncbayes import energies, engines, models, noise, priors, spaces
+    from ncbayes.base import InputError
+    from ncbayes.comparison import compare
+    from ncbayes.diagnostics import FitWarning
+    from ncbayes.energies import Energy
+    from ncbayes.fit import fit
+    from ncbayes.over_time import fit_density_over_time
+    from ncbayes.posterior import Posterior, load
 
 __all__ = [
     "Energy",
@@ -28,6 +31,7 @@ __all__ = [
     "densities",
     "energies",
     "engines",
+    "estimators",
     "fit",
     "fit_density_over_time",
     "graphs",
@@ -43,24 +47,37 @@ __all__ = [
     "testing",
 ]
 
-# Imported on first use: few fits need them.
-_LATER = frozenset(
-    {
-        "asymptotics",
-        "baselines",
-        "datasets",
-        "densities",
-        "graphs",
-        "metrics",
-        "plots",
-        "predictive",
-        "scores",
-        "testing",
-    }
-)
+# All of it is imported on first use, so that the command answers at once. Names that are not
+# modules, with the module that holds them:
+_HOLDERS = {
+    "Energy": "energies",
+    "FitWarning": "diagnostics",
+    "InputError": "base",
+    "Posterior": "posterior",
+    "compare": "comparison",
+    "fit": "fit",
+    "fit_density_over_time": "over_time",
+    "load": "posterior",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f"ncbayes.{name}")
-    raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'ncbayes' has no attribute {name!r}")
+    module = importlib.import_module(f"ncbayes.{_HOLDERS.get(name, name)}")
+    return getattr(module, name) if name in _HOLDERS else module
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+class _Package(ModuleType):
+    """A package in which ``fit`` stays the function when the module ``ncbayes.fit`` comes in."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_module = name == "fit" and isinstance(value, ModuleType)
+        super().__setattr__(name, value.fit if is_module else value)
+
+
+sys.modules[__name__].__class__ = _Package

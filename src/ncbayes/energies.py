@@ -13,6 +13,7 @@ import numpy as np
 from ncbayes.autodiff import ONE_THREAD, double_precision, jax_module
 from ncbayes.base import BoolArray, FloatArray, InputError, NoiseSet, Prior, Space, shown
 from ncbayes.curved import Curved
+from ncbayes.notebooks import energy_html
 from ncbayes.parameters import Positive, Real, as_parameter
 
 __all__ = ["Energy", "Positive", "Real"]
@@ -188,6 +189,8 @@ class Energy:
             outer = free.shape[: free.ndim - len(leaf.parameter.shape)]
             parts.append(free.reshape(*outer, leaf.stop - leaf.start))
         return np.concatenate(parts, axis=-1)
+
+    _repr_html_ = energy_html
 
 
 @cache

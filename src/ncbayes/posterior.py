@@ -20,6 +20,7 @@ from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
+from ncbayes.notebooks import posterior_html
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, likelihood_of, noise_report
@@ -207,6 +208,9 @@ class Posterior:
             f"draws, groups {sizes['group']}, {counted}, "
             f"{'complete' if self.complete else 'incomplete'}>"
         )
+
+    def _repr_html_(self) -> str:
+        return posterior_html(self.data, repr(self)[1:-1])
 
 
 def load(path: str | Path) -> Posterior:

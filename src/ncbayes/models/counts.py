@@ -24,6 +24,7 @@ from ncbayes.models.nodes import (
     positions,
     short_repr,
 )
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Counts
 
 # As for the other graphs.
@@ -225,6 +226,8 @@ class ConwayMaxwell:
             "one of counts beyond a million; nu_j must be positive (or 0 with theta_j below 0): "
             "pass most=..., a largest count"
         )
+
+    _repr_html_ = model_html
 
 
 def _parts(rows: int, terms: int) -> Iterator[slice]:

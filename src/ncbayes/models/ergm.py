@@ -17,6 +17,7 @@ from ncbayes.models.degeneracy import DegenerateWarning, data_lines, degenerate_
 from ncbayes.models.ergm_form import Form, form_of
 from ncbayes.models.nodes import Nodes, check_flags, checked_theta, node_names
 from ncbayes.models.terms import SIMPLE, Dyads, Term
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Graphs
 
 # From Bernoulli graphs of about the right density: counts in 20 nodes settle within 10 sweeps at
@@ -244,6 +245,8 @@ class ERGM:
     @cached_property
     def _anchors(self) -> dict[bytes, FloatArray]:
         return {}
+
+    _repr_html_ = model_html
 
 
 def swept(form: Form, space: Graphs, x: FloatArray, uniforms: FloatArray) -> FloatArray:

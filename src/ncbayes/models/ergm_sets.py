@@ -15,6 +15,7 @@ from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.models.ergm import ERGM, MOST_DYADS_ENUMERATED, blocks
 from ncbayes.models.nodes import Nodes, checked_theta, node_names
 from ncbayes.models.terms import Term
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import GraphSets, is_whole
 
 LOG_2 = math.log(2)
@@ -201,6 +202,8 @@ class VaryingERGM:
     @cached_property
     def _dyads(self) -> Any:
         return np.array([each.space.dimension for each in self.models])
+
+    _repr_html_ = model_html
 
 
 def _annealed_log_z(model: ERGM, theta: FloatArray) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ncbayes.autodiff import double_precision
 from ncbayes.base import FloatArray, InputError, Space, shown
+from ncbayes.notebooks import model_html
 
 BLOCK = "feature"
 
@@ -84,6 +85,8 @@ class Features:
                 f"(n, k), got shape {shape} for one point {point.tolist()}"
             )
         return int(shape[1])
+
+    _repr_html_ = model_html
 
 
 def _evaluated(function: Callable[[Any], Any], x: FloatArray) -> FloatArray:

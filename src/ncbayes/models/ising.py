@@ -25,6 +25,7 @@ from ncbayes.models.nodes import (
     short_repr,
 )
 from ncbayes.models.scans import Scan
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Binary
 
 Coding = Literal["01", "spins"]
@@ -264,3 +265,5 @@ class Ising:
         if len(one):
             couplings[one, other] = couplings[other, one] = edges
         return h, couplings
+
+    _repr_html_ = model_html

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ncbayes.base import FloatArray, InputError, Space, shown
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Binary, Counts, Torus, as_points, check_numbers, is_numeric, is_whole
 
 Kernel = Literal["exponential", "gaussian"]
@@ -120,6 +121,8 @@ class RadialBasis:
 
     def log_base(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
+
+    _repr_html_ = model_html
 
 
 def k_means(points: FloatArray, count: int) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import gammaln, i0e
 
 from ncbayes.base import FloatArray, InputError
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Orthant, Reals, Torus, wrapped
 
 
@@ -42,6 +43,8 @@ class VonMises:
     def log_partition(self, theta: FloatArray) -> float:
         concentration = math.hypot(theta[0], theta[1])
         return math.log(2 * math.pi * i0e(concentration)) + concentration
+
+    _repr_html_ = model_html
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,8 @@ class Gaussian:
         precision[rows, columns] = precision[columns, rows] = pairs
         return linear, precision
 
+    _repr_html_ = model_html
+
 
 @dataclass(frozen=True)
 class Exponential:
@@ -147,6 +152,8 @@ class Exponential:
 
     def log_partition(self, theta: FloatArray) -> float:
         return -math.log(theta[0]) if theta[0] > 0 else math.inf
+
+    _repr_html_ = model_html
 
 
 @dataclass(frozen=True)
@@ -190,6 +197,8 @@ class Gamma:
         if not (shape > 0 and rate > 0):
             return math.inf
         return float(gammaln(shape) - shape * math.log(rate))
+
+    _repr_html_ = model_html
 
 
 def _log(x: FloatArray) -> FloatArray:

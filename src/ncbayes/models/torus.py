@@ -25,6 +25,7 @@ from ncbayes.models.nodes import (
     short_repr,
 )
 from ncbayes.models.torus_design import KINDS, Layout, TorusDesign
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import TWO_PI, Torus, wrapped
 
 # From a uniform start, the energy of a 12-node chain with couplings of 2, or of 12 nodes all
@@ -205,3 +206,5 @@ class TorusGraph:
         """
         linear, cc, cs, ss = self._layout.forms(checked_theta(self, self._layout.size, theta))
         return linear, np.block([[cc + cc.T, cs], [cs.T, ss + ss.T]])
+
+    _repr_html_ = model_html

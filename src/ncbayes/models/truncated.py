@@ -24,6 +24,7 @@ from ncbayes.models.nodes import (
     short_repr,
 )
 from ncbayes.models.segments import inverse_cdf, log_mass
+from ncbayes.notebooks import model_html
 from ncbayes.spaces import Box, Orthant, is_numeric
 
 # As for the other graphs; with partial correlations of 0.9 a chain forgets its start in about 40.
@@ -232,6 +233,8 @@ class TruncatedGaussian:
         one, other = self.pairs
         least = -np.sqrt(diagonal[one]) * np.sqrt(diagonal[other])
         return bool(np.all(precision[one, other] > least))
+
+    _repr_html_ = model_html
 
 
 def _checked_bounds(bounds: Any, count: int) -> tuple[Any, Any] | None:
