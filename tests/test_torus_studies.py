@@ -1,6 +1,7 @@
 """The studies and benchmarks of sparse torus graphs, in small."""
 
 import importlib.machinery
+import itertools
 import sys
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import pytest
 import torus_size
 from scipy import stats
 
+import graph_readings
 import ncbayes as ncb
 import nuts_horseshoe
 import slab_forms
 import torus_readings
-from ncbayes_paper import torus_tables
+from ncbayes_paper import published, torus_tables
 from pooled import pooled
 
 ROOT = Path(__file__).parents[1]
@@ -297,3 +299,20 @@ def test_the_benchmark_against_nuts_compares_one_posterior():
         "tau",
         "seconds",
     ]
+
+
+def test_the_papers_random_graph_has_41_edges_by_its_own_numbers(monkeypatch):
+    """All rows of its interval table without false edges agree, within their rounding."""
+    for _, recall, precision, accuracy in published.INTERVAL["random"].values():
+        if precision >= 0.998 and recall < 0.99:
+            bound = graph_readings.PAIRS * 0.0005 / (1 - recall) + 0.5
+            assert graph_readings.edges_of(recall, accuracy) == pytest.approx(41, abs=bound)
+    assert graph_readings.edges_of(0.5, 1 - 5 / 435) == pytest.approx(10)
+    seeds = list(itertools.islice(graph_readings.graphs(41), 2))
+    assert seeds == [2, 10]
+    small = ncb.datasets.torus_chain(30, nodes=3, seed=1)
+    monkeypatch.setattr(ncb.datasets, "torus_random", lambda **options: small)
+    rows = [graph_readings.measured("nu=1", seed, 5, 20) for seed in seeds]
+    lines = graph_readings.table({"nu=1": rows, "nu=1 tau": rows}).splitlines()
+    assert [line.count(" ± ") for line in lines[2:]] == [7, 0, 7]
+    assert lines[3] == "| the paper | 0.973 | 1.000 | 0.997 | 98.9 | 0.776 | 1.000 | 0.979 |"
