@@ -15,9 +15,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from torus_size import with_peak
 
 import ncbayes as ncb
+from ncbayes_bench.torus_size import with_peak
 
 BASE = {"points": 10_000, "times": 10, "basis": 30}
 VARIED = {

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.stats import norm
 
 import ncbayes as ncb
-import nuts_horseshoe as nuts
-from pooled import Pooled, pooled
+from ncbayes_bench import nuts_horseshoe as nuts
+from ncbayes_bench.pooled import Pooled, pooled
 
 FORMS = ("conditional", "likelihood")
 FALSE_ALARM = 1e-6

@@ -3,20 +3,14 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import compare
-import comparison_cost
-import comparison_density
-import comparison_page
-import comparison_torus
-import density_mixing
 import numpy as np
-import paper_gibbs
 import pytest
-from torus_size import bordered, fitted
 
 import ncbayes as ncb
-from nuts_horseshoe import effective, our_draws, z_scores
-from pooled import pooled
+from ncbayes_bench import compare, cost, density, density_mixing, page, paper_gibbs, torus
+from ncbayes_bench.nuts_horseshoe import effective, our_draws, z_scores
+from ncbayes_bench.pooled import pooled
+from ncbayes_bench.torus_size import bordered, fitted
 from slab_forms import allowed
 
 
@@ -66,7 +60,7 @@ def test_the_papers_density_sampler_agrees_with_ours(seed):
     theta, beta = posterior.theta.to_numpy()[0], -posterior.log_z.to_numpy()[0]
     variance = posterior.data["posterior"]["theta.variance"].to_numpy()[0]
     ours = np.column_stack([theta.reshape(len(theta), -1), beta, np.log(variance)])[None]
-    parts = comparison_density.by_time(posterior, SimpleNamespace(model=model))
+    parts = density.by_time(posterior, SimpleNamespace(model=model))
     limit, right = allowed(ours.shape[-1]), density_draws(parts, (3, 2), 6000, seed)
     assert effective(right).min() > 500
     assert np.abs(z_scores(ours, right)).max() < limit
@@ -82,25 +76,25 @@ def test_score_matching_is_the_minimum_of_the_loss(seed):
     from ncbayes.score import score_loss
 
     simulated = ncb.datasets.torus_chain(80, nodes=3, seed=seed)
-    theta, ridged = comparison_torus.score_matching(simulated.model, simulated.data)
+    theta, ridged = torus.score_matching(simulated.model, simulated.data)
     loss = score_loss(simulated.model, simulated.data)
     assert not ridged
     np.testing.assert_allclose(loss.gram @ theta, loss.shift, atol=1e-8)
     # Two points cannot tell 18 parameters.
-    few, ridged = comparison_torus.score_matching(simulated.model, simulated.data[:2])
+    few, ridged = torus.score_matching(simulated.model, simulated.data[:2])
     assert ridged
     assert np.isfinite(few).all()
 
 
-def test_the_command_writes_all_tables_and_the_picture(tmp_path, monkeypatch, capsys):
+def test_all_tables_and_the_picture_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "has_nuts", lambda: False)
-    monkeypatch.setattr(comparison_cost, "MOST_DENSE", 40)
-    monkeypatch.setattr(compare, "QUICK", replace(comparison_page.QUICK, data_sets=2))
-    compare.main(["--quick", "--out", str(tmp_path / "new")])
+    monkeypatch.setattr(cost, "MOST_DENSE", 40)
+    monkeypatch.setattr(compare, "QUICK", replace(page.QUICK, data_sets=2))
+    said = []
+    written = compare.run(tmp_path / "new", True, said.append)
+    assert [path.name for path in written] == ["comparison.md", "comparison.png"]
     text = (tmp_path / "new" / "comparison.md").read_text(encoding="utf-8")
-    assert text.startswith(
-        "# ncbayes beside the alternatives\n\n`python benchmarks/compare.py --qu"
-    )
+    assert text.startswith("# ncbayes beside the alternatives\n\n`ncbayes bench --qu")
     for number in range(1, 6):
         assert f"\n## {number}. " in text
     assert "![Milliseconds of a sweep against N, p, d and T](comparison.png)" in text
@@ -115,31 +109,29 @@ def test_the_command_writes_all_tables_and_the_picture(tmp_path, monkeypatch, ca
     assert "`pip install 'ncbayes[bench]'`" in text
     assert "| NumPyro NUTS |" not in text
     assert "\n## What the numbers say\n\n- Torus graph, nu = 1, against dense NumPy Gibbs: " in text
-    printed = capsys.readouterr().out
-    assert "pip install 'ncbayes[bench]'" in printed
-    assert "torus, nu = 1: dense NumPy" in printed
-    assert printed.splitlines()[-1].startswith("wrote ")
+    assert "pip install 'ncbayes[bench]'" in said[0]
+    assert any("torus, nu = 1: dense NumPy" in line for line in said)
 
 
 def test_the_reading_names_what_we_lose():
     parts = [
-        comparison_page.Part("a", "", {"fast, NUTS": 2.0, "slow, NUTS": 0.5}, ["A sentence."]),
-        comparison_page.Part("b", "", {"seconds, ncbayes, other settings": 0.1}),
+        page.Part("a", "", {"fast, NUTS": 2.0, "slow, NUTS": 0.5}, ["A sentence."]),
+        page.Part("b", "", {"seconds, ncbayes, other settings": 0.1}),
     ]
     found = compare.reading(parts)
     assert "- A sentence.\n" in found
     assert "Of 2 ratios, 1 are 1 or more. ncbayes is behind in: slow, NUTS (0.5)." in found
-    assert "behind" not in compare.reading([comparison_page.Part("a", "", {"fast, NUTS": 2.0})])
+    assert "behind" not in compare.reading([page.Part("a", "", {"fast, NUTS": 2.0})])
 
 
 def test_tables_have_bold_ratios_and_empty_cells():
-    text = comparison_page.table(["x", "ratio"], [["1", "2"], ["3", ""]])
+    text = page.table(["x", "ratio"], [["1", "2"], ["3", ""]])
     assert text == "| x | **ratio** |\n|---|---|\n| 1 | **2** |\n| 3 |  |"
-    assert [comparison_page.digits(x) for x in (0.01234, 12.34, 1234.5, np.nan)] == [
+    assert [page.digits(x) for x in (0.01234, 12.34, 1234.5, np.nan)] == [
         "0.0123", "12.3", "1234", "",
     ]  # fmt: skip
-    assert comparison_page.with_error([1.0, 3.0], 1) == "2.0 ± 1.0"
-    assert comparison_page.with_error([1.0], 1) == "1.0"
+    assert page.with_error([1.0, 3.0], 1) == "2.0 ± 1.0"
+    assert page.with_error([1.0], 1) == "1.0"
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import density_mixing
-import density_size
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,7 +9,9 @@ import pytest
 import bandwidths
 import crime
 import density_readings
+import density_size
 import ncbayes as ncb
+from ncbayes_bench import density_mixing
 from ncbayes_paper import crime_figure, density_table
 
 # Beside the checkout, where there is one; never part of it.

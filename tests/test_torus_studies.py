@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torus_size
 from scipy import stats
 
 import graph_readings
 import ncbayes as ncb
-import nuts_horseshoe
 import slab_forms
 import torus_readings
+from ncbayes_bench import nuts_horseshoe, torus_size
+from ncbayes_bench.pooled import pooled
 from ncbayes_paper import published, torus_tables
-from pooled import pooled
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [str(ROOT / "studies"), str(ROOT / "benchmarks")]

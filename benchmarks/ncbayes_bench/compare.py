@@ -1,6 +1,6 @@
 """ncbayes beside the alternatives, in one run: tables of ratios, and cost against N, p, d and T.
 
-    python benchmarks/compare.py [--quick] [--out docs/benchmarks]
+    ncbayes bench [--quick] [--out FOLDER]
 
 Alternatives: NumPyro's NUTS, the paper's Gibbs samplers in dense NumPy, the point estimate by score
 matching, and SciPy's KDE. One thread each, seconds of the processor. Writes ``comparison.md`` and
@@ -10,29 +10,20 @@ numbers mean nothing. NumPyro is the extra ``bench``; without it the tables have
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import importlib.util
 import os
 import platform
-import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import comparison_cost
-import comparison_density
-import comparison_torus
-import nuts
-from comparison_page import FULL, INSTALL, QUICK, SEED, Part, Say, Sizes, clock, digits
-
 import ncbayes as ncb
+from ncbayes_bench import cost, density, nuts, torus
+from ncbayes_bench.nuts_horseshoe import ONE_THREAD
+from ncbayes_bench.page import FULL, INSTALL, QUICK, SEED, Part, Say, Sizes, clock, digits
 
-sys.path.append(str(Path(__file__).parents[1] / "studies"))
-from nuts_horseshoe import ONE_THREAD
-
-OUT = Path(__file__).parents[1] / "docs" / "benchmarks"
 PAGE = "comparison.md"
 MISSING = f"NumPyro is not installed, so there is no NUTS here: `{INSTALL}`."
 PACKAGES = ("numpy", "scipy", "polyagamma", "numba", "numpyro", "jax")
@@ -53,11 +44,11 @@ def first_fit() -> float:
 def parts(sizes: Sizes, folder: Path, with_nuts: bool, say: Say) -> list[Part]:
     """All tables."""
     return [
-        comparison_torus.samplers(sizes, with_nuts, say),
-        comparison_torus.estimates(sizes, say),
-        comparison_density.samplers(sizes, with_nuts, say),
-        comparison_density.errors(sizes, say),
-        comparison_cost.costs(sizes, folder, say),
+        torus.samplers(sizes, with_nuts, say),
+        torus.estimates(sizes, say),
+        density.samplers(sizes, with_nuts, say),
+        density.errors(sizes, say),
+        cost.costs(sizes, folder, say),
     ]
 
 
@@ -70,7 +61,7 @@ def versions(with_nuts: bool) -> str:
 
 def opening(quick: bool, with_nuts: bool, compiling: float, load: float) -> list[str]:
     """What was run, when, with what."""
-    command = "python benchmarks/compare.py" + " --quick" * quick
+    command = "ncbayes bench" + " --quick" * quick
     lines = [
         "# ncbayes beside the alternatives",
         f"`{command}`, {datetime.date.today()}, ncbayes {ncb.__version__}. {versions(with_nuts)}; "
@@ -107,29 +98,21 @@ def page(found: Sequence[Part], head: Sequence[str], minutes: float) -> str:
     return "\n\n".join([*head, *sections, reading(found), end]) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run everything and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="tiny problems, to see that it runs")
-    parser.add_argument("--out", type=Path, default=OUT, help="the folder to write into")
-    options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
+def run(out: Path, quick: bool, say: Say) -> list[Path]:
+    """Run everything and write the page and its picture, whose paths are returned."""
+    out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
     began, load, with_nuts = time.perf_counter(), os.getloadavg()[0], has_nuts()
 
-    def say(text: str) -> None:
-        print(f"{time.perf_counter() - began:6.0f} s  {text}", flush=True)
+    def timed(text: str) -> None:
+        say(f"{time.perf_counter() - began:6.0f} s  {text}")
 
     if not with_nuts:
-        print(MISSING, flush=True)
+        say(MISSING)
     start = clock()
     compiling = first_fit()
-    found = parts(QUICK if options.quick else FULL, options.out, with_nuts, say)
+    found = parts(QUICK if quick else FULL, out, with_nuts, timed)
     minutes = (clock() - start) / 60
-    text = page(found, opening(options.quick, with_nuts, compiling, load), minutes)
-    (options.out / PAGE).write_text(text, encoding="utf-8")
-    print(f"wrote {options.out / PAGE} and {options.out / comparison_cost.PICTURE}")
-
-
-if __name__ == "__main__":
-    main()
+    text = page(found, opening(quick, with_nuts, compiling, load), minutes)
+    (out / PAGE).write_text(text, encoding="utf-8")
+    return [out / PAGE, out / cost.PICTURE]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,17 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from comparison_density import by_time
-from comparison_page import SEED, Part, Say, Sizes, clock, digits, table
-from density_mixing import Problem
-from paper_gibbs import density_start, density_sweep
 from threadpoolctl import threadpool_limits
-from torus_size import RATIO, bordered, dense_sweep, first_state, fitted, graph, slope
 
 import ncbayes as ncb
-
-sys.path.append(str(Path(__file__).parents[1] / "studies"))
-from pooled import pooled
+from ncbayes_bench.density import by_time
+from ncbayes_bench.density_mixing import Problem
+from ncbayes_bench.page import SEED, Part, Say, Sizes, clock, digits, table
+from ncbayes_bench.paper_gibbs import density_start, density_sweep
+from ncbayes_bench.pooled import pooled
+from ncbayes_bench.torus_size import RATIO, bordered, dense_sweep, first_state, fitted, graph, slope
 
 # A dense sweep with more parameters takes more than a second.
 MOST_DENSE = 2000

@@ -1,15 +1,15 @@
 """What a sweep of a sparse torus graph costs as graphs grow, in time and memory.
 
-    python benchmarks/torus_size.py [--plot] [--large] [--brain]
+    python -m ncbayes_bench.torus_size [--plot FILE] [--large] [--brain]
 
 Without flags two tables: a sweep at 30 angles, n = 1000, nu = 5 by our engine and by a dense Gram
 matrix with its Cholesky factor (the paper's algorithm, supplement S2.2, in plain NumPy), on the
 same points, one BLAS thread, in one run; and the seconds of a sweep against the number of angles
-and of points, with the slopes of their logarithms. --plot draws that into
-docs/images/torus_cost.png. --large and --brain each run a whole fit instead: 61 angles, n = 1000,
-two chains; 24 angles, n = 840, four chains; both nu = 5, 1000 + 2000 sweeps, two cores. Their
-memory is that of the process and all its children at its largest: proportional set sizes (shared
-pages counted once) by psutil every half second, resident sizes where there are none.
+and of points, with the slopes of their logarithms; --plot draws that. --large and --brain each run
+a whole fit instead: 61 angles, n = 1000, two chains; 24 angles, n = 840, four chains; both nu = 5,
+1000 + 2000 sweeps, two cores. Their memory is that of the process and all its children at its
+largest: proportional set sizes (shared pages counted once) by psutil every half second, resident
+sizes where there are none.
 
 Data: random graphs of the paper's kind, one in ten pairs an edge, independent rows, uniform noise.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import threading
 import time
 import warnings
@@ -28,20 +27,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper_gibbs import TorusState, torus_sweep
 from threadpoolctl import threadpool_limits
 
 import ncbayes as ncb
-
-sys.path.append(str(Path(__file__).parents[1] / "studies"))
-from pooled import Pooled, pooled
+from ncbayes_bench.paper_gibbs import TorusState, torus_sweep
+from ncbayes_bench.pooled import Pooled, pooled
 
 NODES = (12, 20, 30, 45, 61)
 ROWS = (125, 250, 500, 1000, 2000)
 RATIO = 5.0
 # A dense sweep beyond this many angles takes more than a second.
 MOST_DENSE = 30
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "torus_cost.png"
 
 
 def bordered(contrast: Pooled) -> np.ndarray:
@@ -239,7 +235,7 @@ def whole_fit(
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--plot", action="store_true", help=f"write {PICTURE.name}")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the second table")
     parser.add_argument("--large", action="store_true", help="a whole fit of 61 angles instead")
     parser.add_argument("--brain", action="store_true", help="a whole fit of 24 angles instead")
     options = parser.parse_args()
@@ -254,7 +250,7 @@ def main() -> None:
     by_points = [cost(30, rows) for rows in ROWS]
     print(cost_table(by_nodes, by_points))
     if options.plot:
-        picture(by_nodes, by_points, PICTURE)
+        picture(by_nodes, by_points, options.plot)
 
 
 if __name__ == "__main__":

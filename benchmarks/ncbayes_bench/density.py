@@ -10,7 +10,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from comparison_page import (
+from scipy.stats import gaussian_kde
+from threadpoolctl import threadpool_limits
+
+import ncbayes as ncb
+from ncbayes_bench.density_mixing import Measured, Problem, difference, ours, stacked, theirs
+from ncbayes_bench.page import (
     FEWEST_EFFECTIVE,
     SEED,
     Part,
@@ -21,12 +26,7 @@ from comparison_page import (
     table,
     with_error,
 )
-from density_mixing import Measured, Problem, difference, ours, stacked, theirs
-from paper_gibbs import density_start, density_sweep
-from scipy.stats import gaussian_kde
-from threadpoolctl import threadpool_limits
-
-import ncbayes as ncb
+from ncbayes_bench.paper_gibbs import density_start, density_sweep
 
 SCENARIOS = {1: ncb.datasets.moving_mixture, 2: ncb.datasets.growing_ring}
 KDE = "SciPy KDE, time by time"

@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparison_page import (
+from threadpoolctl import threadpool_limits
+
+import ncbayes as ncb
+from ncbayes.score import score_loss
+from ncbayes_bench.nuts import Measured, ours, theirs
+from ncbayes_bench.nuts_horseshoe import effective, z_scores
+from ncbayes_bench.page import (
     FEWEST_EFFECTIVE,
     SEED,
     Part,
@@ -25,17 +29,9 @@ from comparison_page import (
     table,
     with_error,
 )
-from nuts import Measured, ours, theirs
-from paper_gibbs import torus_start, torus_sweep
-from threadpoolctl import threadpool_limits
-from torus_size import bordered
-
-import ncbayes as ncb
-from ncbayes.score import score_loss
-
-sys.path.append(str(Path(__file__).parents[1] / "studies"))
-from nuts_horseshoe import effective, z_scores
-from pooled import Pooled, pooled
+from ncbayes_bench.paper_gibbs import torus_start, torus_sweep
+from ncbayes_bench.pooled import Pooled, pooled
+from ncbayes_bench.torus_size import bordered
 
 # The prior that the paper states, and the one that its algorithm samples.
 FORMS = {"stated": "conditional", "sampled": "likelihood"}

@@ -1,6 +1,6 @@
 """Effective draws of densities over time: ours, the paper's sampler, and NumPyro's NUTS.
 
-    python benchmarks/density_mixing.py [--draws 3000] [--nuts-draws 1000] [--without-nuts]
+    python -m ncbayes_bench.density_mixing [--draws 3000] [--nuts-draws 1000] [--without-nuts]
 
 Scenario 2 of the paper, T = 10, L = 30, n = m = 100, its prior ``RandomWalk()``, common noise: the
 same data and noise for all, one chain and one thread each, in one run. Ours and NUTS sample the
@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats
-from nuts import drawn_from
 
 import ncbayes as ncb
+from ncbayes_bench.nuts import drawn_from
 
 PLACES = 20
 SAMPLERS = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import ncbayes as ncb
-from pooled import Pooled
+from ncbayes_bench.pooled import Pooled
 
 # The prior standard deviation of c that ``fit`` uses, the paper's N(0, 1000).
 NORMALIZER_SCALE = 1000.0**0.5

@@ -1,6 +1,6 @@
 """Effective draws a second on a torus graph under a horseshoe: ours and NumPyro's NUTS.
 
-    python benchmarks/nuts.py [--ratio 1 5] [--clock wall] [--single]
+    python -m ncbayes_bench.nuts [--ratio 1 5] [--clock wall] [--single]
 
 A chain of 12 angles, n = 200, uniform noise, the default prior; the same posterior for both, one
 chain and one thread each, in one run. Ours 1000 + 3000 sweeps, NUTS 500 + 500 draws, theta in units
@@ -17,22 +17,17 @@ lets NUTS use 32 bits, NumPyro's default; ours always uses 64. NumPyro is the ex
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ncbayes as ncb
-
-# The density for NumPyro is that of studies/slab_forms.py.
-sys.path.append(str(Path(__file__).parents[1] / "studies"))
-import nuts_horseshoe as nuts
-from pooled import Pooled, pooled
+from ncbayes_bench import nuts_horseshoe as nuts
+from ncbayes_bench.pooled import Pooled, pooled
 
 CLOCKS: dict[str, Callable[[], float]] = {
     "wall": time.perf_counter,
