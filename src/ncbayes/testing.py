@@ -6,7 +6,7 @@ are z-tests on independent replications with a false-alarm rate of one in a mill
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,11 @@ from ncbayes.contrast import (
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.noise.consistency import FALSE_ALARM, complaint
 from ncbayes.priors import Normal
-from ncbayes.worlds import normal_loss, posed
+from ncbayes.worlds import dense_precision, gaussian_draw, normal_loss, posed
+
+# Rounds after which a check looks at what it has. A clear fault shows in the first few hundred, and
+# the rate of false alarms is shared by the looks.
+LOOKS = (500, 1500, 3000)
 
 
 def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0) -> None:
@@ -210,13 +214,12 @@ def check_prior(prior: Prior, shape: tuple[int, int] = (3, 4), *, seed: int = 0)
     """
     rng = np.random.default_rng(seed)
     name = model_name(prior)
-    differences = []
-    for replication in range(4000):
+    for _ in range(20):
+        _check_precision(*prior.gaussian(prior.draw(shape, rng), shape), shape, name)
+
+    def difference() -> FloatArray:
         state = prior.draw(shape, rng)
-        precision, shift = prior.gaussian(state, shape)
-        if replication < 20:
-            _check_precision(precision, shift, shape, name)
-        theta = gaussian_draw(precision, shift, rng)
+        theta = gaussian_draw(*prior.gaussian(state, shape), rng)
         later = prior.update(state, theta, rng)
         _require(
             {key: np.shape(value) for key, value in later.items()}
@@ -225,12 +228,10 @@ def check_prior(prior: Prior, shape: tuple[int, int] = (3, 4), *, seed: int = 0)
         )
         for _ in range(2):
             later = prior.update(later, theta, rng)
-        differences.append(_features(later, theta) - _features(state, theta))
-    _require_zero_mean(
-        np.array(differences),
-        [f"feature {k} of the state" for k in range(len(differences[0]))],
-        f"the updates of {name} do not leave the law of its state given theta invariant",
-    )
+        return _features(later, theta) - _features(state, theta)
+
+    words = f"the updates of {name} do not leave the law of its state given theta invariant"
+    _require_zero_differences(difference, "the state", words)
 
 
 def _check_precision(
@@ -276,20 +277,18 @@ def check_engine(
         _check_loss_engine(engine, prior or Normal(0.7), groups, rng)
         return
     target = _labelled_target(prior or Normal(0.7), groups, rng)
-    differences = []
-    for _ in range(3000):
+
+    def difference() -> FloatArray:
         draw = _prior_draw(target, rng)
         labels = _labels(target, draw.coef, rng)
         before = _joint_features(target, draw, labels)
         for _ in range(4):
             labels = _labels(target, draw.coef, rng)
             draw = engine.step(posed(engine, relabelled(target, labels)), draw, rng)
-        differences.append(_joint_features(target, draw, labels) - before)
-    _require_zero_mean(
-        np.array(differences),
-        [f"feature {k} of coef, scales and labels" for k in range(len(differences[0]))],
-        f"{model_name(engine)} does not leave the contrastive posterior invariant",
-    )
+        return _joint_features(target, draw, labels) - before
+
+    words = f"{model_name(engine)} does not leave the contrastive posterior invariant"
+    _require_zero_differences(difference, "coef, scales and labels", words)
 
 
 def _labelled_target(prior: Prior, groups: int, rng: np.random.Generator) -> Target:
@@ -324,20 +323,17 @@ def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Ge
         losses, totals = zip(*made, strict=True)
         return Target((), prior, losses=losses), list(totals)
 
-    differences = []
-    for _ in range(3000):
+    def difference() -> FloatArray:
         draw = _prior_draw(simulated(np.zeros((groups, 3)))[0], rng)
         before = _loss_features(roots, simulated(draw.coef)[1], draw, rate)
         for _ in range(4):
             target, totals = simulated(draw.coef[:, :3])
             draw = engine.step(target, draw, rng)
         draw = Draw(draw.coef[:, :3], draw.scales)
-        differences.append(_loss_features(roots, totals, draw, rate) - before)
-    _require_zero_mean(
-        np.array(differences),
-        [f"feature {k} of theta, scales and shifts" for k in range(len(differences[0]))],
-        f"{model_name(engine)} does not leave the generalized posterior invariant",
-    )
+        return _loss_features(roots, totals, draw, rate) - before
+
+    words = f"{model_name(engine)} does not leave the generalized posterior invariant"
+    _require_zero_differences(difference, "theta, scales and shifts", words)
 
 
 def _loss_features(
@@ -373,43 +369,30 @@ def _products(draw: Draw, scores: FloatArray) -> FloatArray:
     return np.concatenate([*(part.ravel() for part in parts), scales])
 
 
-def dense_precision(precision: Precision) -> FloatArray:
-    """The whole precision matrix over (group, coefficient), row by row."""
-    groups, size = precision.within.shape[:2]
-    full = np.zeros((groups, size, groups, size))
-    columns = np.arange(size)
-    for group in range(groups):
-        within = precision.within[group]
-        full[group, :, group, :] = np.diag(within) if within.ndim == 1 else within
-    if precision.between is not None:
-        for group, coupling in enumerate(precision.between):
-            full[group, columns, group + 1, columns] = coupling
-            full[group + 1, columns, group, columns] = coupling
-    return full.reshape(groups * size, groups * size)
-
-
-def gaussian_draw(precision: Precision, shift: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """A draw from ``N(precision^-1 shift, precision^-1)`` by the plainest means."""
-    full = dense_precision(precision)
-    factor = np.linalg.cholesky(full)
-    mean = np.linalg.solve(full, shift.ravel())
-    noise = np.linalg.solve(factor.T, rng.standard_normal(len(full)))
-    return np.asarray((mean + noise).reshape(shift.shape))
-
-
 def _require(condition: bool | np.bool_, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)
 
 
-def _require_zero_mean(values: FloatArray, names: list[str], sentence: str) -> None:
-    """Each column of independent rows has mean zero, at the false-alarm rate of a check."""
+def _require_zero_differences(difference: Callable[[], FloatArray], of: str, words: str) -> None:
+    """Independent differences between two states of one law have mean zero."""
+    rows: list[FloatArray] = []
+    for look in LOOKS:
+        rows += [difference() for _ in range(look - len(rows))]
+        names = [f"feature {k} of {of}" for k in range(len(rows[0]))]
+        _require_zero_mean(np.array(rows), names, words, FALSE_ALARM / len(LOOKS))
+
+
+def _require_zero_mean(
+    values: FloatArray, names: list[str], sentence: str, rate: float = FALSE_ALARM
+) -> None:
+    """Each column of independent rows has mean zero, at this false-alarm rate."""
     mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
     # A column without spread has no z-score: its mean is zero, or it is wrong for certain.
     exact = np.where(np.abs(mean) <= 1e-12, 0.0, np.inf)
     z = np.divide(mean, error, out=exact, where=error > 1e-14)
     worst = int(np.argmax(np.abs(z)))
-    limit = -ndtri(FALSE_ALARM / 2 / len(z))
+    limit = -ndtri(rate / 2 / len(z))
     _require(
         bool(abs(z[worst]) <= limit),
         f"{sentence}: {names[worst]} is off by {z[worst]:.1f} standard errors (limit {limit:.1f})",

@@ -1,4 +1,4 @@
-"""Small worlds for checks of engines without noise: losses made from data simulated at a theta."""
+"""What checks are made of: losses from data simulated at a theta, and plain draws of a prior."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray
+from ncbayes.base import FloatArray, Precision
 from ncbayes.conditionals import ConditionalsLoss
 from ncbayes.contrast import Loss, Target, uses_noise
 from ncbayes.exact import ExactLoss
@@ -62,3 +62,27 @@ def posed(engine: object, target: Target) -> Target:
     if uses_noise(engine):
         return target
     return Target((), target.prior, losses=tuple(map(ConditionalsLoss, target.contrasts)))
+
+
+def dense_precision(precision: Precision) -> FloatArray:
+    """The whole precision matrix over (group, coefficient), row by row."""
+    groups, size = precision.within.shape[:2]
+    full = np.zeros((groups, size, groups, size))
+    columns = np.arange(size)
+    for group in range(groups):
+        within = precision.within[group]
+        full[group, :, group, :] = np.diag(within) if within.ndim == 1 else within
+    if precision.between is not None:
+        for group, coupling in enumerate(precision.between):
+            full[group, columns, group + 1, columns] = coupling
+            full[group + 1, columns, group, columns] = coupling
+    return full.reshape(groups * size, groups * size)
+
+
+def gaussian_draw(precision: Precision, shift: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A draw from ``N(precision^-1 shift, precision^-1)`` by the plainest means."""
+    full = dense_precision(precision)
+    factor = np.linalg.cholesky(full)
+    mean = np.linalg.solve(full, shift.ravel())
+    noise = np.linalg.solve(factor.T, rng.standard_normal(len(full)))
+    return np.asarray((mean + noise).reshape(shift.shape))
