@@ -1,0 +1,423 @@
+"""What the report's file holds: the right numbers, and nothing that could run or load."""
+
+import base64
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ncbayes as ncb
+from ncbayes import webreport
+from ncbayes.couplings import graph_in
+from ncbayes.webreport import chains, maps, networks, packing
+from ncbayes.webreport import pages as writing
+
+ROOT = Path(__file__).parents[2]
+MOST = 5_000_000
+
+
+class Tags(HTMLParser):
+    """All tags of a page, as a browser would see them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def island(file):
+    """The data of a page, found as a browser would: up to the next end of a script."""
+    text = file.read_text(encoding="utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    return json.loads(text[start : text.index("</script", start)])
+
+
+def unpacked(pack, *shape):
+    values = np.frombuffer(base64.b64decode(pack["data"]), dtype=f"<{pack['type']}")
+    return values.reshape(*shape, -1) if shape else values
+
+
+def intruders(text):
+    """Elements that the template does not have."""
+    known = set(re.findall(r"<([a-z0-9]+)", (files(webreport) / "report.html").read_text()))
+    tags = [tag for tag, _ in Tags(text).tags]
+    return (set(tags) - known, tags.count("script") - 2)
+
+
+def test_head_verdict_and_ends_say_what_the_fit_was(pages, graph):
+    found = island(pages("graph"))
+    facts, known = dict(found["facts"]), graph.data.attrs
+    assert facts["Model"] == "TorusGraph"
+    assert facts["Data"] == "240 rows, 5 columns"
+    assert facts["Groups"] == "2: task, rest"
+    assert facts["Noise"] == f"{known['noise']}, noise ratio 1"
+    assert facts["Draws"] == "2 chains x 40 draws, after 20 draws of tuning"
+    assert facts["Seed"] == "1"
+    assert facts["Date of the run"] == known["created_at"][:16].replace("T", " ") + " UTC"
+    assert facts["Version"] == f"ncbayes {known['ncbayes_version']}"
+    assert found["title"] == "Report of a fit of TorusGraph"
+    noise = next(box for box in found["verdicts"] if box["name"] == "Noise")
+    assert noise["lines"] == [graph.noise_report().verdict]
+    assert {*noise["lines"], *noise["more"]} == set(graph.noise_report().lines)
+    assert found["repeat"]["command"] == "ncbayes fit RUN/run.toml"
+    assert 'ncb.load("posterior.nc")' in found["repeat"]["code"]
+    assert "Contrastive Bayesian Inference for Unnormalized Models" in found["repeat"]["cite"][0]
+    assert ncb.__version__ in found["repeat"]["cite"][1]
+
+
+def test_the_verdict_on_chains_agrees_with_the_warnings_of_the_fit(pages, graph):
+    box = island(pages("graph"))["verdicts"][0]
+    assert (box["name"], box["grade"]) == ("Convergence", "attention")
+    mixing, few = graph.warning_lines()[:2]
+    for words, line in zip((mixing, few), box["lines"], strict=True):
+        count = re.search(r"for (\d+ of \d+) quantities", words)[1]
+        worst = re.search(r"\(worst (.*?)\)[:;]", words)[1]
+        assert f"for {count} quantities (worst {worst})" in line
+
+
+def mixed(posterior, draws=400):
+    """The posterior with independent draws in place of its own."""
+    rng = np.random.default_rng(1)
+    data = posterior.data["posterior"].to_dataset().isel(draw=[0] * draws)
+    data = data.assign_coords(draw=np.arange(draws))
+    data = data.map(lambda each: each.copy(data=rng.normal(size=each.shape)))
+    stats = posterior.data["sample_stats"].to_dataset().isel(draw=[0] * draws)
+    kept = {name: child.to_dataset() for name, child in posterior.data.children.items()}
+    tree = xr.DataTree.from_dict({**kept, "posterior": data, "sample_stats": stats})
+    tree.attrs = dict(posterior.data.attrs)
+    return ncb.Posterior(tree)
+
+
+def verdicts(posterior, folder):
+    found = island(webreport.write(posterior, folder / "a.html"))
+    return {box["name"]: box for box in found["verdicts"]}
+
+
+def test_good_chains_are_called_good_with_the_worst_numbers(angles, tmp_path):
+    good = mixed(angles)
+    box = verdicts(good, tmp_path)["Convergence"]
+    assert box["grade"] == "good"
+    worst = good.summary()
+    assert (
+        f"R-hat is at most {worst['r_hat'].max():.3f} ({worst['r_hat'].idxmax()})"
+        in box["lines"][0]
+    )
+    fewest = worst[["ess_bulk", "ess_tail"]].min(axis=1).min()
+    assert f"at least {fewest:.0f} effective draws" in box["lines"][0]
+    stuck = good.data["posterior"]["theta"].to_numpy()
+    stuck[0] += 3
+    assert verdicts(good, tmp_path)["Convergence"]["grade"] == "attention"
+
+
+def test_other_warnings_and_fits_without_noise_have_their_words(angles, tmp_path):
+    assert "Warnings of the fit" not in verdicts(angles, tmp_path)
+    broken = mixed(angles)
+    broken.data.attrs["complete"] = 0
+    box = verdicts(broken, tmp_path)["Warnings of the fit"]
+    assert [box["grade"], box["lines"][0][:24]] == ["attention", "the fit was interrupted:"]
+    kept = {name: child.to_dataset() for name, child in angles.data.children.items()}
+    silent = xr.DataTree.from_dict({name: each for name, each in kept.items() if name != "noise"})
+    silent.attrs = {key: each for key, each in angles.data.attrs.items() if "noise" not in key}
+    box = verdicts(ncb.Posterior(silent), tmp_path)["Noise"]
+    assert (box["grade"], box["lines"][0][:18]) == ("good", "There is no noise:")
+    assert dict(island(tmp_path / "a.html")["facts"])["Noise"] == "none (Hyvarinen score)"
+    assert island(tmp_path / "a.html")["noise"] is None
+
+
+def test_names_of_users_never_become_tags(pages, graph, tmp_path, monkeypatch):
+    nasty = '</title><script>alert(2)</script> & "x" @@SCRIPT@@ \ud800'
+    file = webreport.write(graph, tmp_path / "a.html", title=nasty, repeat="</script><b>")
+    text = file.read_text(encoding="utf-8")
+    assert intruders(text) == (set(), 0)
+    assert island(file)["title"] == nasty
+    assert island(file)["view"]["network"]["nodes"] == list(graph_in(graph.data).nodes)
+    assert "&lt;/title&gt;&lt;script&gt;alert(2)" in text
+    monkeypatch.setattr(writing, "UNSAFE", {})
+    bad = webreport.write(graph, tmp_path / "b.html").read_text(encoding="utf-8")
+    assert intruders(bad) != (set(), 0)
+
+
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles"])
+def test_nothing_is_loaded_from_elsewhere(pages, name):
+    text = pages(name).read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://[^\s\"'`]*", text)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|\bimport\(", text)
+    links = [attrs[key] for _, attrs in Tags(text).tags for key in ("src", "href") if key in attrs]
+    assert links == ["data:,", "#main"]
+    policy = next(attrs["content"] for _, attrs in Tags(text).tags if "http-equiv" in attrs)
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "hundred", "sixty"])
+def test_pages_stay_below_five_megabytes(pages, name):
+    assert pages(name).stat().st_size < MOST
+
+
+def test_the_edges_are_those_of_graphs_edges_at_every_threshold(pages, graph):
+    net = island(pages("graph"))["view"]["network"]
+    order = graph_in(graph.data).edges
+    assert unpacked(net["ends"], 10).tolist() == graph_in(graph.data).ends.tolist()
+    assert net["thresholds"][net["start"]] == 0.1
+    for group in net["groups"]:
+        counts = unpacked(group["counts"], 10) / group["draws"]
+        for step, threshold in enumerate(net["thresholds"]):
+            table = ncb.graphs.edges(graph, threshold=threshold, group=group["label"])
+            table = table.set_index(["node1", "node2"]).loc[order]
+            np.testing.assert_array_equal(counts[:, step], table["probability"])
+        for name, end in (("median", ""), ("low", "_low"), ("high", "_high")):
+            values = table[[kind + end for kind in net["kinds"]]].to_numpy(dtype=np.float32)
+            np.testing.assert_array_equal(unpacked(group[name], 10), values)
+        np.testing.assert_array_equal(unpacked(group["norm"]), table["norm"].astype(np.float32))
+        lags = ncb.graphs.phase_difference(graph, group=group["label"])
+        angle = lags[["angle", "angle_low", "angle_high"]].to_numpy(dtype=np.float32)
+        np.testing.assert_array_equal(unpacked(group["lag"], 10), angle)
+
+
+def test_a_network_without_room_keeps_its_strongest_edges(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr(networks, "MOST_BYTES", 700)
+    net = island(webreport.write(graph, tmp_path / "a.html"))["view"]["network"]
+    assert (net["possible"], net["edges"]) == (10, 3)
+    tables = [ncb.graphs.edges(graph, group=label) for label in ("task", "rest")]
+    best = max(tables, key=lambda table: table["strength"].max()).iloc[0]
+    kept = [tuple(net["nodes"][j] for j in pair) for pair in unpacked(net["ends"], 3)]
+    assert (best["node1"], best["node2"]) in kept
+
+
+def test_the_layout_is_the_same_every_time_and_keeps_nodes_apart(hundred):
+    first, again = (networks.network(hundred, ["all"], 0.9) for _ in range(2))
+    assert (first["x"], first["y"]) == (again["x"], again["y"])
+    places = np.stack([first["x"], first["y"]], axis=1)
+    assert (places.min(), places.max()) == (0, 1)
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    # A hundred on a regular grid would be 0.1 apart.
+    assert gaps.min() > 0.02
+    block = np.arange(100) // 10
+    same = (block[:, None] == block[None]) & np.isfinite(gaps)
+    assert gaps[same].mean() < 0.5 * gaps[~same & np.isfinite(gaps)].mean()
+
+
+def test_thresholds_are_round_and_hold_the_usual_one():
+    assert networks.slider(3.0, 6) == [0, 0.1, 0.5, 1, 1.5, 2, 2.5, 3]
+    assert networks.slider(0.0, 6)[0] == 0
+    for highest in (1e-4, 0.07, 0.9, 12.3, 4e5):
+        found = networks.slider(highest, 100)
+        assert found == sorted(found)
+        assert len(found) <= 103
+        assert {0.0, 0.1} <= set(found)
+        assert found[-1] >= highest
+
+
+def test_the_maps_are_those_of_densities_density(pages, city):
+    found = island(pages("city"))["view"]["map"]
+    data = ncb.densities.density(city, size=maps.CELLS, draws=maps.MOST_DRAWS)
+    assert found["draws"] == data.attrs["draws"]
+    cells = unpacked(found["cells"])
+    assert found["times"] == data["label"].to_numpy().tolist() == ["2023-01", "2023-02", "2023-03"]
+    for name in ("mean", "sd", "low", "high"):
+        values = data[name].to_numpy().reshape(3, -1)
+        assert np.flatnonzero(np.isfinite(values[0])).tolist() == cells.tolist()
+        expected = np.rint(values[:, cells] * 10.0 ** found["decimals"])
+        np.testing.assert_array_equal(unpacked(found[name], 3), expected)
+    # At least four digits of the highest.
+    assert unpacked(found["high"]).max() > 6500
+    nearest = unpacked(found["nearest"])
+    assert nearest[cells].tolist() == list(range(len(cells)))
+
+
+def test_the_changes_are_those_of_densities_change(pages, city):
+    found = island(pages("city"))["view"]["map"]
+    cells = unpacked(found["cells"])
+    assert found["pairs"] == [[0, 1], [0, 2], [1, 2]]
+    unit = 10.0 ** found["change_decimals"]
+    for k, (start, end) in list(enumerate(found["pairs"]))[1:]:
+        times = found["times"][start], found["times"][end]
+        data = ncb.densities.change(city, *times, size=maps.CELLS, draws=maps.MOST_DRAWS)
+        flat = {name: each.to_numpy().ravel()[cells] for name, each in data.items()}
+        np.testing.assert_array_equal(
+            unpacked(found["rise"], 3)[k], np.floor(100 * flat["probability"] + 0.5)
+        )
+        for name in ("low", "high"):
+            own = unpacked(found[f"change_{name}"], 3)[k]
+            # Differences of densities are summed in another order there.
+            np.testing.assert_allclose(own, flat[name] * unit, atol=0.5 + 1e-6)
+
+
+def test_many_times_are_compared_with_a_few(pages):
+    found = island(pages("sixty"))["view"]["map"]
+    references = found["references"]
+    assert 1 <= len(references) < 60
+    assert references[0] == 0
+    assert {(0, k) for k in range(1, 60)} <= {tuple(pair) for pair in found["pairs"]}
+    assert found["change_low"] is None
+    rows = unpacked(found["rise"], len(found["pairs"]))
+    assert rows.shape[1] == len(unpacked(found["cells"]))
+
+
+def test_curves_points_and_tables_hold_the_numbers(pages, line, angles):
+    curve = island(pages("line"))["view"]["curve"]
+    data = ncb.densities.density(line, size=maps.CURVE, draws=maps.MOST_DRAWS)
+    expected = np.rint(data["mean"].to_numpy() * 10.0 ** curve["decimals"])
+    np.testing.assert_array_equal(unpacked(curve["mean"], 2), expected)
+    assert curve["points"]["counts"] == [80, 80]
+    assert len(unpacked(curve["points"]["places"][0])) == 80
+    table = island(pages("angles"))["view"]["parameters"]
+    summary = angles.summary(level=0.9)
+    rows = {row[0]: row[1:] for block in table["blocks"] for row in block["rows"]}
+    assert set(rows) == set(summary.index)
+    columns = ["mean", "median", "eti90_low", "eti90_high"]
+    for name, values in rows.items():
+        np.testing.assert_allclose(values, summary.loc[name, columns], rtol=1e-5)
+
+
+def test_points_and_parameters_are_cut_where_there_are_too_many(
+    line, angles, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(maps, "MOST_POINTS", 50)
+    points = island(webreport.write(line, tmp_path / "a.html"))["view"]["curve"]["points"]
+    assert points["every"] == 4
+    assert [len(unpacked(each)) for each in points["places"]] == [20, 20]
+    monkeypatch.setattr("ncbayes.webreport.tables.MOST_ROWS", 2)
+    table = island(webreport.write(angles, tmp_path / "a.html"))["view"]["parameters"]
+    assert (table["total"], table["left"]) == (3, 1)
+
+
+def test_densities_of_three_dimensions_and_energies_get_a_table(angles, tmp_path):
+    draws = angles.data["posterior"].to_dataset()
+    field = xr.Dataset({"dropped": 0}, {"axis": ["x", "y", "z"]})
+    named = draws.rename(theta="weights").drop_vars("block")
+    for groups in ({"field": field}, {"posterior": named.rename(statistic="part")}):
+        kept = {name: child.to_dataset() for name, child in angles.data.children.items()}
+        tree = xr.DataTree.from_dict({**kept, **groups})
+        tree.attrs = angles.data.attrs
+        view = island(webreport.write(ncb.Posterior(tree), tmp_path / "a.html"))["view"]
+        assert [len(block["rows"]) for block in view["parameters"]["blocks"]] == [2, 1]
+
+
+def test_only_the_worst_of_very_many_quantities_are_measured(graph, monkeypatch):
+    everything, total = chains.measured(graph.data)
+    assert len(everything) == total == len(graph.summary())
+    monkeypatch.setattr(chains, "MOST_MEASURED", 20)
+    some, again = chains.measured(graph.data)
+    assert again == total
+    assert 10 <= len(some) <= 20
+    worst = max(everything, key=lambda each: np.nan_to_num(each.r_hat))
+    assert worst.name in [each.name for each in some]
+    assert np.median([each.r_hat for each in some]) > np.median([q.r_hat for q in everything])
+    _, words = chains.convergence_words(some, total, 40)
+    assert f"of the {len(some)} quantities, of {total}, whose chains look worst" in words[0]
+
+
+def test_diagnostics_show_the_worst_and_ranks_add_up(pages, graph):
+    found = island(pages("graph"))["diagnostics"]
+    assert found["rows"][0]["r_hat"] == pytest.approx(graph.summary()["r_hat"].max(), rel=1e-5)
+    assert len(found["rows"]) == chains.ROWS
+    assert len(found["pictures"]) == chains.PICTURES
+    for picture in found["pictures"]:
+        assert np.array(picture["traces"]).shape == (2, 40)
+        assert np.array(picture["ranks"]).sum(axis=1).tolist() == [40, 40]
+
+
+def test_one_group_or_time_only(graph, city, angles, tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "CELLS", 12)
+    net = island(webreport.write(graph, tmp_path / "a.html", group="rest"))["view"]["network"]
+    assert [group["label"] for group in net["groups"]] == ["rest"]
+    found = island(webreport.write(city, tmp_path / "a.html", group="2023-02"))["view"]["map"]
+    assert (found["times"], found["pairs"]) == (["2023-02"], [])
+    table = island(webreport.write(angles, tmp_path / "a.html", group="all"))["view"]["parameters"]
+    assert table["total"] == 3
+
+
+def test_the_level_is_that_of_the_intervals(angles, tmp_path):
+    table = island(webreport.write(angles, tmp_path / "a.html", level=0.5))["view"]["parameters"]
+    assert table["level"] == 0.5
+    name, *_, low, high = table["blocks"][0]["rows"][0]
+    summary = angles.summary(level=0.5).loc[name]
+    np.testing.assert_allclose([low, high], summary[["eti50_low", "eti50_high"]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["graph", "city", "angles"])
+def test_a_loaded_posterior_gives_the_same_page(name, request, tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "CELLS", 12)
+    fresh = request.getfixturevalue(name)
+    fresh.save(tmp_path / "posterior.nc")
+    one = webreport.write(fresh, tmp_path / "one.html")
+    other = webreport.write(ncb.load(tmp_path / "posterior.nc"), tmp_path / "other.html")
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        ("a.txt", {}, r"path must end in \.html, got 'a\.txt'"),
+        ("none/a.html", {}, "can't write to 'none/a.html': it must be a file in a folder"),
+        (7, {}, "path must be the name of a file, got 7"),
+        (b"a.html", {}, "path must be the name of a file, got b'a.html'"),
+        ("a\0.html", {}, "path must be a name without zero bytes"),
+        ("a.html", {"title": 7}, "title must be text, got 7"),
+        ("a.html", {"repeat": b"x"}, "repeat must be text, got b'x'"),
+        ("a.html", {"level": 90}, "level must be between 0 and 1, such as 0.9, got 90"),
+        ("a.html", {"group": "x"}, r"group must be one of the posterior's groups \['all'\]"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(angles, path, options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ncb.InputError, match=message):
+        webreport.write(angles, path, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_objects_are_refused(angles, tmp_path):
+    with pytest.raises(
+        ncb.InputError, match=r"webreport\.write needs the posterior that ncbayes\.fit"
+    ):
+        webreport.write(angles.data, tmp_path / "a.html")
+
+
+def test_a_failed_write_leaves_the_old_page(angles, tmp_path, monkeypatch):
+    file = webreport.write(angles, tmp_path / "a.html")
+    assert file == tmp_path / "a.html"
+    before = file.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(ncb.InputError, match=r"can't write to .*a\.html': No space left on device"):
+        webreport.write(angles, file, title="another")
+    assert file.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_the_wheel_holds_the_assets():
+    """Hatch packs all of a package but what is excluded or ignored."""
+    used = {*writing.SCRIPTS, "report.html", "report.css"}
+    folder = ROOT / "src" / "ncbayes" / "webreport"
+    assert {
+        each.name for each in folder.iterdir() if each.suffix in (".js", ".html", ".css")
+    } == used
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert "src/ncbayes" in wheel["targets"]["wheel"]["packages"]
+    assert "exclude" not in json.dumps(wheel)
+    ignored = (ROOT / ".gitignore").read_text().split()
+    assert not [line for line in ignored if re.search(r"html|css|js|webreport", line)]
+
+
+def test_numbers_are_packed_as_the_script_reads_them():
+    assert unpacked(packing.packed([[1, 2], [3, 258]], "u2")).tolist() == [1, 2, 3, 258]
+    assert packing.packed([1], "u2")["data"] == "AQA="
+    assert packing.plain(float("nan")) is None
+    assert packing.plain(1.23456789) == 1.23457
+    assert packing.decimals_of(0.0234) == 6
+    assert packing.decimals_of(0.0) == 0
+    assert packing.decimals_of(1e9) == -5
