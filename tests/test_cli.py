@@ -3,12 +3,9 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ncbayes as ncb
-from ncbayes import cli, plots
-
-runner = CliRunner()
+from ncbayes import plots
 
 
 @pytest.fixture(autouse=True)
@@ -16,26 +13,6 @@ def _agg():
     plt.switch_backend("agg")
     yield
     plt.close("all")
-
-
-def test_demo_prints_a_summary_and_writes_what_it_says(tmp_path):
-    result = runner.invoke(cli.app, ["demo", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    for word in ("truth", "cos", "sin", "log_z", "eti90_low", "r_hat"):
-        assert word in result.output
-    assert max(map(len, result.output.splitlines()[:-1])) <= 80
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "density.png",
-        "trace.png",
-        "posterior.nc",
-    }
-    posterior = ncb.load(tmp_path / "out" / "posterior.nc")
-    assert posterior.theta.sizes["chain"] == 4
-
-
-def test_version_and_help():
-    assert runner.invoke(cli.app, ["--version"]).output == f"ncbayes {ncb.__version__}\n"
-    assert "demo" in runner.invoke(cli.app, ["--help"]).output
 
 
 @pytest.fixture(scope="module")

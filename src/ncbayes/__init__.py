@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ncbayes import energies, engines, models, noise, priors, spaces
+    from ncbayes import (
+        asymptotics,
+        baselines,
+        datasets,
+        densities,
+        energies,
+        engines,
+        estimators,
+        graphs,
+        metrics,
+        models,
+        noise,
+        plots,
+        predictive,
+        priors,
+        scores,
+        spaces,
+        testing,
+        webreport,
+    )
     from ncbayes.base import InputError
     from ncbayes.comparison import compare
     from ncbayes.diagnostics import FitWarning
     from ncbayes.energies import Energy
-    from ncbayes.fit import fit
+    from ncbayes.fitting import fit
     from ncbayes.over_time import fit_density_over_time
     from ncbayes.posterior import Posterior, load
 
@@ -45,6 +62,7 @@ __all__ = [
     "scores",
     "spaces",
     "testing",
+    "webreport",
 ]
 
 # All of it is imported on first use, so that the command answers at once. Names that are not
@@ -55,7 +73,7 @@ _HOLDERS = {
     "InputError": "base",
     "Posterior": "posterior",
     "compare": "comparison",
-    "fit": "fit",
+    "fit": "fitting",
     "fit_density_over_time": "over_time",
     "load": "posterior",
 }
@@ -70,14 +88,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
-
-
-class _Package(ModuleType):
-    """A package in which ``fit`` stays the function when the module ``ncbayes.fit`` comes in."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_module = name == "fit" and isinstance(value, ModuleType)
-        super().__setattr__(name, value.fit if is_module else value)
-
-
-sys.modules[__name__].__class__ = _Package

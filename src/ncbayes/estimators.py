@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ncbayes import graphs
 from ncbayes.base import FloatArray
-from ncbayes.fit import fit
+from ncbayes.fitting import fit
 from ncbayes.models import TorusGraph
 from ncbayes.scores import log_density_draws
 

@@ -229,8 +229,8 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
         nested = isinstance(each, Adaptive | Auto | Schedule) and not isinstance(each, type)
         if isinstance(each, str) and each == "matched":
             raise InputError(
-                'the word "matched" stands alone or in a schedule, as in noise="matched"; elsewhere '
-                "leave it out, as in ncbayes.noise.Adaptive(), or pass "
+                'the word "matched" stands alone or in a schedule, as in noise="matched"; '
+                "elsewhere leave it out, as in ncbayes.noise.Adaptive(), or pass "
                 "ncbayes.noise.matched(space, data)"
             )
         if named or nested:

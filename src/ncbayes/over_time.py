@@ -13,7 +13,7 @@ from ncbayes.base import FloatArray, InputError, Noise, Prior, Schedule, shown
 from ncbayes.contrast import Engine, uses_noise
 from ncbayes.events import events
 from ncbayes.fields import Field
-from ncbayes.fit import fitted
+from ncbayes.fitting import fitted
 from ncbayes.models import RadialBasis
 from ncbayes.models.radial import BASIS, Kernel
 from ncbayes.noise import Adaptive, Auto, KernelDensity, Mixture, Restricted, Uniform

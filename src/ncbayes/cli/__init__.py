@@ -8,12 +8,28 @@ from typing import Annotated, NoReturn
 import typer
 
 from ncbayes import __version__
+from ncbayes.cli import fitting, runs
+from ncbayes.cli.fitting import examples
+from ncbayes.cli.terminal import MISTAKE, Commands, note
 
 app = typer.Typer(
+    cls=Commands,
     help="Bayesian inference for models whose normalizing constant nobody can compute.",
+    epilog=examples(
+        "fit torus angles.csv --out run",
+        "check run",
+        "report run",
+        "demo",
+    ),
     no_args_is_help=True,
     add_completion=False,
+    # Plain text is the same in logs and on terminals, and needs no imports.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
+app.add_typer(fitting.kinds("fit", "Fit a model to a file of data; writes a folder.", fitting.fit))
+app.add_typer(fitting.kinds("plan", "Say what a fit would take, in memory and time.", fitting.plan))
+runs.add_to(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -31,7 +47,10 @@ def main(
     """Bayesian inference for models whose normalizing constant nobody can compute."""
 
 
-@app.command()
+@app.command(
+    short_help="A fit of simulated angles, to see it work.",
+    epilog=examples("demo", "demo --out try --seed 2"),
+)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures and the posterior.")] = Path(
         "ncbayes-demo"
@@ -39,11 +58,15 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the fit.")] = 1,
     draws: Annotated[int, typer.Option(min=100, help="Kept draws a chain.")] = 1000,
 ) -> None:
-    """Fit simulated angles and compare with the truth: a summary, two pictures, one netCDF file."""
+    """Fit simulated angles and compare with the truth: a summary, two pictures, one netCDF file.
+
+    Also writes angles.csv, six angles in a chain, to try the other commands on.
+    """
     import matplotlib
 
     matplotlib.use("agg")
     import numpy as np
+    import pandas as pd
 
     import ncbayes as ncb
     from ncbayes import plots
@@ -61,10 +84,19 @@ def demo(
     posterior.save(out / "posterior.nc")
     plots.density(posterior, model, truth=truth).savefig(out / "density.png", dpi=150)
     plots.trace(posterior).savefig(out / "trace.png", dpi=150)
-    typer.echo(f"Wrote density.png, trace.png and posterior.nc to {out}/")
+    chain = ncb.datasets.torus_chain(nodes=6, seed=seed)
+    pd.DataFrame(chain.data, columns=chain.model.nodes).to_csv(out / "angles.csv", index=False)
+    typer.echo(f"Wrote density.png, trace.png, posterior.nc and angles.csv to {out}/")
+    typer.echo(f"Next, with these angles or yours: ncbayes fit torus {out / 'angles.csv'}")
 
 
-@app.command()
+@app.command(
+    short_help="The tables and figures of the paper.",
+    epilog=examples(
+        "reproduce table2 --replications 2 --cores 2",
+        "reproduce figure2 --data crime.csv --outline city.geojson",
+    ),
+)
 def reproduce(
     items: Annotated[
         list[str] | None,
@@ -96,9 +128,6 @@ def reproduce(
 
     Stop at any time: the same command goes on, and no finished fit is run again. Data set r has
     seed r, so a longer run begins with the shorter one, whatever the number of cores.
-
-    Examples: ncbayes reproduce table2 --replications 2 --cores 2;
-    ncbayes reproduce figure2 --data crime.csv --outline city.geojson
     """
     from ncbayes import InputError
 
@@ -127,7 +156,36 @@ def reproduce(
         typer.echo(str(path))
 
 
+@app.command(
+    short_help="Speed and errors beside the alternatives, here.",
+    epilog=examples("bench", "bench --quick --out try"),
+)
+def bench(
+    out: Annotated[Path, typer.Option(help="Folder for the page and its picture.")] = Path(
+        "ncbayes-bench"
+    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny problems, to see that it runs.")
+    ] = False,
+) -> None:
+    """Compare with NUTS, the paper's samplers, score matching and KDE, as ratios in one run.
+
+    Takes about a quarter of an hour; NUTS needs the extra: pip install 'ncbayes[bench]'.
+    """
+    import matplotlib
+
+    matplotlib.use("agg")
+    from ncbayes_bench import compare
+
+    try:
+        written = compare.run(out, quick, lambda line: typer.echo(line, err=True))
+    except OSError as error:
+        _refuse(f"--out {str(out)!r} can't be written ({error.strerror}); name a folder that can")
+    for path in written:
+        typer.echo(str(path))
+
+
 def _refuse(words: str) -> NoReturn:
     """One line for a user's mistake, and exit code 2."""
-    typer.echo(f"ncbayes: {words}", err=True)
-    raise typer.Exit(2)
+    note(words)
+    raise typer.Exit(MISTAKE)

@@ -1,0 +1,307 @@
+"""The commands that read a run's folder: resume, summary, edges, plot, report and check."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ncbayes.cli.fitting import examples, show_run, stopped
+from ncbayes.cli.terminal import ATTENTION, print_json, print_table
+
+if TYPE_CHECKING:
+    from ncbayes.posterior import Posterior
+
+Run = Annotated[Path, typer.Argument(help="Folder of a run, or a posterior.nc file.")]
+Level = Annotated[float, typer.Option(help="Probability of the intervals.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+OneGroup = Annotated[str | None, typer.Option(help="One of the groups.", metavar="LABEL")]
+# Short names of pictures, which are also those of the files in a run's folder.
+SHORT = {
+    "maps": "density_maps",
+    "uncertainty": "uncertainty_maps",
+    "change": "change_map",
+    "bands": "density_bands",
+}
+# Columns of the summary that fit on 80 columns; summary.csv and --json have all.
+SHOWN = ("mean", "sd", "low", "high", "mcse", "ess", "r_hat")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make these functions commands of the app."""
+    lines: dict[Callable[..., None], tuple[str, ...]] = {
+        resume: ("resume run",),
+        summary: ("summary run", "summary run --level 0.95 --json"),
+        edges: ("edges run", "edges run --rule interval --level 0.9"),
+        plot: (
+            "plot run network --out network.pdf",
+            "plot run change --start 2022-01 --end 2022-12",
+        ),
+        report: ("report run",),
+        check: ("check run", "check run --json"),
+    }
+    for function, shown in lines.items():
+        app.command(epilog=examples(*shown))(function)
+
+
+def opened(run: Path) -> tuple[Posterior, Path | None]:
+    """The posterior of a run, and its folder if it has a run.toml."""
+    from ncbayes.base import InputError
+    from ncbayes.cli.jobs import RUN
+    from ncbayes.cli.readouts import POSTERIOR
+    from ncbayes.posterior import load
+
+    if run.is_file():
+        return load(run), None
+    if not run.is_dir():
+        raise InputError(
+            f"there is no run {str(run)!r}; pass the folder that ncbayes fit has written"
+        )
+    is_run = (run / RUN).is_file()
+    if not (run / POSTERIOR).is_file():
+        why = f"is not finished; ncbayes resume {run} goes on" if is_run else "holds no run"
+        raise InputError(f"{str(run)!r} {why}")
+    return load(run / POSTERIOR), run if is_run else None
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="Folder of a run that was stopped.")],
+    cores: Annotated[int | None, typer.Option(help="Chains at a time.")] = None,
+    keep_checkpoint: Annotated[
+        bool, typer.Option("--keep-checkpoint", help="Keep what resume needs when all is done.")
+    ] = False,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
+) -> None:
+    """Go on with a fit that was stopped or killed.
+
+    Its draws are those of a fit that was not stopped, bit for bit.
+    """
+    from ncbayes.base import InputError
+    from ncbayes.cli import jobs, readouts, specs
+
+    if not (run / jobs.RUN).is_file():
+        raise InputError(f"{str(run)!r} holds no run; pass the folder that ncbayes fit has made")
+    if (run / readouts.POSTERIOR).is_file() and not (run / jobs.CHECKPOINT).is_dir():
+        raise InputError(f"{str(run)!r} is finished; see ncbayes summary {run}")
+    made = jobs.ready(specs.read(run / jobs.RUN))
+    options = {} if cores is None else {"cores": cores}
+    try:
+        found = jobs.fitted(made, run, keep_checkpoint, quiet, **options)
+    except KeyboardInterrupt:
+        stopped(run)
+    show_run(found, json)
+
+
+def summary(run: Run, level: Level = 0.9, json: Json = False) -> None:
+    """Means, intervals, effective draws and R-hat."""
+    posterior, _ = opened(run)
+    table = posterior.summary(level)
+    if json:
+        rows = table.reset_index(names="quantity").to_dict("records")
+        print_json({"level": level, "interval": "equal-tailed", "rows": rows})
+        return
+    typer.echo(f"Equal-tailed intervals of {100 * level:g} %; mcse is the error of the mean.")
+    table.columns = [_short(name) for name in table.columns]
+    table["ess"] = table["ess"].round()
+    table["r_hat"] = table["r_hat"].map("{:.3f}".format)
+    print_table(table[list(SHOWN)])
+
+
+def _short(name: str) -> str:
+    ends = {"mcse_mean": "mcse", "ess_bulk": "ess"}
+    return ends.get(name, name.rpartition("_")[2] if name.startswith("eti") else name)
+
+
+def edges(
+    run: Run,
+    rule: Annotated[str, typer.Option(help="median or interval.")] = "median",
+    threshold: Annotated[float, typer.Option(help="Sizes beyond this count.")] = 0.1,
+    level: Level = 0.9,
+    group: OneGroup = None,
+    every: Annotated[bool, typer.Option("--all", help="Also edges that are not selected.")] = False,
+    json: Json = False,
+) -> None:
+    """The edges of a graph, the strongest first, and how sure."""
+    from ncbayes.cli import readouts
+
+    posterior, _ = opened(run)
+    table = readouts.edge_table(posterior, group, rule=rule, threshold=threshold, level=level)
+    facts = table.attrs
+    kept = table if every else table[table["selected"]]
+    if json:
+        print_json({**facts, "possible": len(table), "rows": kept.to_dict("records")})
+        return
+    names = [name for name in ("group", "node1", "node2") if name in table]
+    labels = [" ".join(map(str, row)) for row in kept[names].itertuples(index=False)]
+    columns = ["strength", "norm", "probability", *(["selected"] if every else [])]
+    print_table(kept[columns].set_axis(labels, axis=0))
+    limit = f"level {level:g}" if rule == "interval" else f"threshold {threshold:g}"
+    typer.echo(
+        f"{int(table['selected'].sum())} of {len(table)} edges by the rule {rule} ({limit}); "
+        f"expected share of false ones {facts['expected_fdr']:.2g}"
+    )
+
+
+def plot(
+    run: Run,
+    kind: Annotated[str, typer.Argument(help="network, adjacency, maps, change, trace, ...")],
+    out: Annotated[
+        Path | None, typer.Option(help="PNG, PDF or SVG file; default: in the run's folder.")
+    ] = None,
+    group: OneGroup = None,
+    rule: Annotated[str | None, typer.Option(help="median or interval.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Of the rule.")] = None,
+    level: Annotated[float | None, typer.Option(help="Of intervals.")] = None,
+    start: Annotated[str | None, typer.Option(help="First time of a change.")] = None,
+    end: Annotated[str | None, typer.Option(help="Last time of a change.")] = None,
+    most: Annotated[int | None, typer.Option(help="How many are shown at most.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw a picture of a run.
+
+    KIND is network, adjacency, coefficients or shrinkage for graphs; maps, uncertainty, change,
+    bands or animation for densities over time; density for one dimension; trace and noise for all.
+    """
+    from ncbayes.base import InputError
+    from ncbayes.cli import readouts
+
+    readouts.quiet()
+    draw = _plot(kind)
+    posterior, folder = opened(run)
+    asked = {"group": group, "rule": rule, "threshold": threshold, "level": level,
+             "start": start, "end": end, "most": most}  # fmt: skip
+    options = {name: value for name, value in asked.items() if value is not None}
+    allowed = inspect.signature(draw).parameters
+    for name in options:
+        if name not in allowed:
+            own = [f"--{each}" for each in asked if each in allowed]
+            raise InputError(f"{kind} has no --{name}; it has {', '.join(own) or 'no options'}")
+    if "start" in allowed:
+        labels = readouts.groups_of(posterior)
+        options = {"start": labels[0], "end": labels[-1], **options}
+    if "model" in allowed:
+        options["model"] = _model(posterior, folder)[0]
+    ending = "gif" if "path" in allowed else "png"
+    path = out or (run if run.is_dir() else run.parent) / f"{kind}.{ending}"
+    _check_picture(path)
+    if "path" in allowed:
+        draw(posterior, path, **options)
+    else:
+        readouts.save_picture(draw(posterior, **options), path)
+    _show_file(path, json)
+
+
+def _show_file(path: Path, json: bool) -> None:
+    if json:
+        print_json({"file": str(path)})
+    else:
+        typer.echo(str(path))
+
+
+def _plot(kind: str) -> Any:
+    """The function of a picture by its name."""
+    from ncbayes import plots
+    from ncbayes.base import InputError
+    from ncbayes.cli.specs import closest
+
+    known = {
+        name: getattr(plots, name)
+        for name in plots.__all__
+        if next(iter(inspect.signature(getattr(plots, name)).parameters)) == "posterior"
+    }
+    known |= {short: known[name] for short, name in SHORT.items()}
+    if kind not in known:
+        listed = [name for name in known if name not in SHORT.values()]
+        raise InputError(
+            f"there is no picture {kind!r}{closest(kind, listed)}; there are {', '.join(listed)}"
+        )
+    return known[kind]
+
+
+def _check_picture(path: Path) -> None:
+    from ncbayes.base import InputError
+    from ncbayes.cli.jobs import PICTURES
+
+    if path.suffix.lower() not in PICTURES:
+        raise InputError(f"a picture must end in {', '.join(PICTURES)}, got {str(path)!r}")
+    _check_parent(path)
+
+
+def _check_parent(path: Path) -> None:
+    from ncbayes.base import InputError
+
+    if not path.parent.is_dir() or path.is_dir():
+        raise InputError(f"can't write to {str(path)!r}: it must be a file in a folder that exists")
+
+
+def _model(posterior: Posterior, folder: Path | None) -> tuple[Any, str]:
+    """The model of a run, or None and why there is none."""
+    from ncbayes.base import InputError
+    from ncbayes.cli import jobs, specs
+
+    if folder is None:
+        return None, "it needs the run's folder, with its run.toml, and not only posterior.nc"
+    try:
+        return jobs.model_of(specs.read(folder / jobs.RUN)), ""
+    except InputError as error:
+        return None, f"the model can't be made again ({error})"
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file; default: report.html in the run's folder.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    json: Json = False,
+) -> None:
+    """Write one HTML page with the results."""
+    posterior, folder = opened(run)
+    path = out or (run if run.is_dir() else run.parent) / "report.html"
+    _check_parent(path)
+    from ncbayes import webreport
+
+    repeat = f"ncbayes fit {folder / 'run.toml'}" if folder is not None else None
+    name = title or (run.absolute().name if run.is_dir() else run.stem)
+    webreport.write(posterior, path, title=name, repeat=repeat)
+    _show_file(path, json)
+
+
+def check(
+    run: Run,
+    json: Json = False,
+    seed: Annotated[int, typer.Option(help="Seed of the replicated data.")] = 0,
+) -> None:
+    """Is the fit fine? Convergence, noise, predictions.
+
+    The last is a posterior predictive check: do data from the fitted model look like the data?
+    Exit code 0 if all is fine, 1 if something needs attention.
+    """
+    from ncbayes.cli import checks
+
+    posterior, folder = opened(run)
+    model, why_not = _model(posterior, folder)
+    found = checks.verdicts(posterior, model, why_not, seed)
+    fine = all(each.fine is not False for each in found.values())
+    if json:
+        parts = {name: {"fine": each.fine, "lines": each.lines} for name, each in found.items()}
+        print_json({"fine": fine, **parts})
+    else:
+        words = {True: "fine", False: "needs attention", None: "not known"}
+        for name, each in found.items():
+            typer.echo(f"{name}: {words[each.fine]}")
+            for line in each.lines:
+                for part in _wrapped(line):
+                    typer.echo(part)
+    if not fine:
+        raise typer.Exit(ATTENTION)
+
+
+def _wrapped(line: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(line, 80, initial_indent="  ", subsequent_indent="  ")

@@ -1,0 +1,307 @@
+"""Files as tables: CSV, TSV, Parquet, NPY and MAT, and which of their rows and columns count."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.cli.specs import closest, listed
+from ncbayes.resources import GIGABYTE, available_bytes
+from ncbayes.spaces import ANGLE_SLACK, TWO_PI
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT, ENDINGS = (".csv", ".tsv", ".txt"), (".csv", ".tsv", ".txt", ".parquet", ".npy", ".mat")
+# Bytes of memory that reading takes for each byte of a file, at most, as measured on CSV files of
+# short numbers; a Parquet file may be packed still tighter.
+TIMES_AS_LARGE = 8
+# Bytes at the start of a file that tell whether it is text.
+LOOKED_AT = 1 << 16
+FULL_CIRCLE = 360.0
+
+
+def read(path: Path, variable: str | None = None, names: str | None = None) -> pd.DataFrame:
+    """The table in a file; columns without names are x1, x2 ...
+
+    ``variable`` is the matrix to take from a MATLAB file, ``names`` its variable with the names of
+    the columns.
+    """
+    ending = _checked_file(path)
+    if ending != ".mat" and (variable or names):
+        raise InputError(
+            f"only a MATLAB file has variables, and {path.name} is none; leave --variable and "
+            "--names out"
+        )
+    if ending in TEXT:
+        return _text(path)
+    if ending == ".parquet":
+        return _parquet(path)
+    return _matlab(path, variable, names) if ending == ".mat" else _frame(path, numpy_array(path))
+
+
+def numpy_array(path: Path) -> NDArray[Any]:
+    """The numbers in an NPY file."""
+    _checked_file(path)
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (ValueError, OSError, EOFError) as wrong:
+        raise InputError(
+            f"{path.name} is not an NPY file of numbers; write it by np.save(name, array)"
+        ) from wrong
+
+
+def _checked_file(path: Path) -> str:
+    """The ending of a file that is there, not empty, and not too large."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(
+            f"{path.name!r} must be a file of one of the kinds {', '.join(ENDINGS)}; save the "
+            "table as one of them"
+        )
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"{str(path)!r} {what}; pass the name of a file of data")
+    size = path.stat().st_size
+    if size == 0:
+        raise InputError(f"{path.name} is empty; it must hold a table of data")
+    need, there = TIMES_AS_LARGE * size, available_bytes()
+    if need > there:
+        raise InputError(
+            f"{path.name} has {size / GIGABYTE:.4g} GB, and reading it may take "
+            f"{need / GIGABYTE:.4g} GB of memory, of which {there / GIGABYTE:.4g} GB are available;"
+            " use fewer rows or columns"
+        )
+    return ending
+
+
+def _text(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    with path.open("rb") as file:
+        start = file.read(LOOKED_AT)
+    # The last line may end within a character.
+    lines = start.rpartition(b"\n")[0] if len(start) == LOOKED_AT else start
+    try:
+        text = lines.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise InputError(f"{path.name} is not text; save the table as CSV in UTF-8")
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    separator = max(",\t;", key=first.count)
+    cells = [cell.strip().strip('"') for cell in first.split(separator)]
+    nameless = all(_is_number(cell) for cell in cells)
+    try:
+        with warnings.catch_warnings():
+            # Of values beyond the names of columns, which would be left out.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path, sep=separator, header=None if nameless else 0, encoding="utf-8-sig",
+                skipinitialspace=True, index_col=False, low_memory=False,
+            )  # fmt: skip
+    # EmptyDataError, ParserError and UnicodeDecodeError are all of this class.
+    except (ValueError, pd.errors.ParserWarning) as wrong:
+        reason = " ".join(str(wrong).split()).removeprefix("Error tokenizing data. C error: ")
+        raise InputError(
+            f"{path.name} cannot be read as a table ({reason}); all lines must have as many values "
+            "as the first"
+        ) from wrong
+    if nameless:
+        frame.columns = [f"x{k + 1}" for k in range(frame.shape[1])]
+    return _named(path, frame)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(path)
+    except ImportError as absent:
+        raise InputError(
+            f"{path.name} is a Parquet file, which needs pyarrow: run pip install 'ncbayes[files]'"
+        ) from absent
+    # pyarrow's errors are of a dozen kinds.
+    except Exception as wrong:
+        raise InputError(f"{path.name} cannot be read as a Parquet file; write it again") from wrong
+    return _named(path, frame)
+
+
+def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, if it has rows, and names that differ."""
+    frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise InputError(f"{path.name} has two columns called {twice[0]!r}; names must differ")
+    if not len(frame):
+        raise InputError(f"{path.name} has names of columns but no rows")
+    return frame.reset_index(drop=True)
+
+
+def _frame(path: Path, array: NDArray[Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = array[:, None] if array.ndim == 1 else array
+    if table.ndim != 2 or table.dtype.kind not in "biuf" or table.size == 0:
+        raise InputError(
+            f"{path.name} must hold a matrix of real numbers, one row for each observation, got an "
+            f"array of {array.dtype} of shape {array.shape}"
+        )
+    return pd.DataFrame(table, columns=[f"x{k + 1}" for k in range(table.shape[1])])
+
+
+def _matlab(path: Path, variable: str | None, names: str | None) -> pd.DataFrame:
+    """A matrix of a MATLAB file, turned so that its longer side are the rows, or by the names."""
+    from ncbayes.datasets import load_phase_angles
+
+    found = _matrices(path)
+    if variable is None:
+        if len(found) != 1:
+            raise InputError(
+                f"{path.name} holds the matrices {_sizes(found)}; say which is meant by --variable"
+            )
+        variable = next(iter(found))
+    if variable not in found:
+        raise InputError(
+            f"{path.name} holds no matrix {variable!r}{closest(variable, found)}; it holds "
+            f"{_sizes(found)}"
+        )
+    matrix = found[variable]
+    if names is None:
+        return _frame(path, matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T)
+    large = bool(np.nanmax(np.abs(matrix)) > TWO_PI + ANGLE_SLACK)
+    read = load_phase_angles(path, angles=variable, names=names, degrees=large)
+    rows = matrix if matrix.shape == read.data.shape else matrix.T
+    if matrix.shape[0] == matrix.shape[1]:
+        rows = matrix.T  # as load_phase_angles has it: channels x trials
+    return _frame(path, rows).set_axis(list(read.nodes), axis=1)
+
+
+def _sizes(matrices: Mapping[str, NDArray[Any]]) -> str:
+    sizes = [f"{name} ({' x '.join(map(str, each.shape))})" for name, each in matrices.items()]
+    return ", ".join(sizes) or "none"
+
+
+def _matrices(path: Path) -> dict[str, NDArray[Any]]:
+    """The matrices of real numbers in a MATLAB file, old or of version 7.3."""
+    import h5py
+    from scipy.io import loadmat
+
+    try:
+        if h5py.is_hdf5(path):
+            with h5py.File(path) as file:
+                held = {k: np.asarray(v).T for k, v in file.items() if isinstance(v, h5py.Dataset)}
+        else:
+            held = loadmat(path, appendmat=False)
+    # A file that is something else, or cut short, makes the readers fail in a dozen ways.
+    except Exception as wrong:
+        raise InputError(
+            f"{path.name} cannot be read as a MATLAB file; save it in MATLAB again"
+        ) from wrong
+    return {
+        name: value
+        for name, value in held.items()
+        if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
+        and value.size > 1 and not name.startswith(("__", "#"))
+    }  # fmt: skip
+
+
+def column(frame: pd.DataFrame, name: str, file: str) -> pd.Series:
+    """A column by name."""
+    if name not in frame.columns:
+        there = list(map(str, frame.columns))
+        raise InputError(
+            f"{file} has no column {name!r}{closest(name, there)}; it has {listed(there)}"
+        )
+    return frame[name]
+
+
+def chosen_rows(frame: pd.DataFrame, where: Mapping[str, Any], file: str) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    for name, value in where.items():
+        texts = column(frame, name, file).astype(str).str.strip()
+        kept = texts == str(value)
+        if not kept.any():
+            there = sorted(texts.unique())
+            raise InputError(f"no row of {file} has {name} = {value!r}; there is {listed(there)}")
+        frame = frame[kept]
+    return frame
+
+
+def complete_rows(
+    frame: pd.DataFrame, columns: Sequence[str], missing: str, file: str
+) -> pd.DataFrame:
+    """The rows without gaps in these columns; ``missing`` says whether others are an error."""
+    gaps = np.column_stack([column(frame, name, file).isna().to_numpy() for name in columns])
+    if not gaps.any():
+        return frame
+    if missing == "error":
+        row, place = np.argwhere(gaps)[0]
+        raise InputError(
+            f"column {columns[place]!r} of {file} has no value in row {frame.index[row] + 1} "
+            f"(counted from 1, without the names), and {int(gaps.any(axis=1).sum())} rows have "
+            "gaps: fill them in, or leave them out by --drop-missing"
+        )
+    kept = frame[~gaps.any(axis=1)]
+    if not len(kept):
+        raise InputError(f"{file} has no row with values in all of {', '.join(columns)}")
+    return kept
+
+
+def numbers(frame: pd.DataFrame, columns: Sequence[str], file: str) -> FloatArray:
+    """These columns as an array; text in them is named by row and column."""
+    import pandas as pd
+
+    values = np.empty((len(frame), len(columns)))
+    for place, name in enumerate(columns):
+        series = column(frame, name, file)
+        found = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        wrong = ~np.isfinite(found)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"column {name!r} of {file} must hold numbers, got {shown(series.iloc[row])} in "
+                f"row {frame.index[row] + 1} (counted from 1, without the names): correct it, or "
+                "choose other columns by --columns"
+            )
+        values[:, place] = found
+    return values
+
+
+def radians(values: FloatArray, units: str | None, file: str) -> tuple[FloatArray, str, str]:
+    """Angles in radians, the units they came in, and why these were taken."""
+    low, high = float(values.min()), float(values.max())
+    largest = max(-low, high)
+    small = largest <= TWO_PI + ANGLE_SLACK
+    extent = f"values from {low:.4g} to {high:.4g}"
+    if units is None:
+        if largest > FULL_CIRCLE:
+            raise InputError(
+                f"{file} has {extent}, which are neither radians (up to 2 pi) nor degrees (up to "
+                "360): wrap the angles, or choose other columns by --columns"
+            )
+        units = "radians" if small else "degrees"
+        why = f"angles are taken as {units}: {extent}; --degrees or --radians says otherwise"
+    else:
+        why = f"angles are in {units}, as told: {extent}"
+    if units == "radians" and not small:
+        raise InputError(
+            f"angles in radians must lie between -2 pi and 2 pi, {file} has {extent}: pass "
+            "--degrees if they are degrees"
+        )
+    turned = np.deg2rad(np.mod(values, FULL_CIRCLE)) if units == "degrees" else values
+    return turned, units, why

@@ -1,0 +1,253 @@
+"""A mistake gets one line and exit code 2, and leaves nothing behind."""
+
+import numpy as np
+import pytest
+
+from conftest import PLACES, SHORT, command, listing, write_files
+
+TORUS, ISING = ("fit", "torus"), ("fit", "ising")
+OUT = ("--out", "new/run")
+SPEC = '[data]\nfile = "angles.csv"\n[model]\nname = "TorusGraph"\n'
+OWN = """
+import numpy as np
+import ncbayes as ncb
+
+
+class Failing:
+    space = ncb.spaces.Torus(3)
+    groups = {"wave": ("cos", "sin")}
+
+    def statistics(self, x):
+        return np.column_stack([np.cos(x), undefined])
+
+    def log_base(self, x):
+        return np.zeros(len(x))
+
+
+class Nothing:
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory):
+    """Files with all kinds of mistakes, next to good ones."""
+    folder = write_files(tmp_path_factory.mktemp("bad"))
+    texts = {
+        "empty.csv": "",
+        "names.csv": "a,b\n",
+        "one.csv": "a,b\n1,2\n",
+        "text.csv": "a,b\n1,2\n1,two\n0,1\n",
+        "gap.csv": "a,b\n1,2\n1,\n0,1\n",
+        "ragged.csv": "a,b\n1,2\n1,2,3\n",
+        "constant.csv": "a,b\n0,1\n0,1\n0,0\n0,1\n",
+        "turns.csv": "a,b\n100,2\n700,3\n2,3\n",
+        "comma.csv": "a;b\n1,5;2,5\n2,5;3,5\n",
+        "dates.csv": "x,y,t\n1,2,2022-01-01\n2,1,soon\n3,3,2022-02-01\n",
+        "typo.toml": SPEC + "[fit]\ndrwas = 100\n",
+        "section.toml": SPEC + "[nose]\n",
+        "broken.toml": "[data\n",
+        "nodata.toml": '[model]\nname = "TorusGraph"\n',
+        "nomodel.toml": '[data]\nfile = "angles.csv"\n',
+        "unknown.toml": SPEC.replace("TorusGraph", "TorusGraf"),
+        "argument.toml": SPEC + "rotatonal = false\n",
+        "value.toml": SPEC + "rotational = 3\n",
+        "type.toml": SPEC + '[fit]\ndraws = "many"\n',
+        "prior.toml": SPEC + '[prior]\nname = "Normal"\n',
+        "block.toml": SPEC + '[prior.edges]\nname = "Normal"\nscale = 1.0\n',
+        "failing.toml": SPEC.replace("TorusGraph", "own.py:Failing"),
+        "nothing.toml": SPEC.replace("TorusGraph", "own.py:Nothing"),
+        "missing.toml": SPEC.replace("TorusGraph", "other.py:Model"),
+        "changed.toml": SPEC + f'[sha256]\n"angles.csv" = "{"0" * 64}"\n',
+        "units.toml": '[data]\nfile = "votes.csv"\nunits = "degrees"\n[model]\nname = "Ising"\n',
+        "own.py": OWN,
+        "outline.geojson": "{",
+        "file": "a file, not a folder",
+        "taken/notes.txt": "mine",
+        "run/run.toml": SPEC,
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "junk.csv").write_bytes(bytes(range(256)) * 50)
+    (folder / "junk.npy").write_bytes(bytes(range(256)))
+    (folder / "junk.mat").write_bytes(bytes(range(256)))
+    (folder / "junk.nc").write_bytes(bytes(range(256)))
+    np.save(folder / "objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    return folder
+
+
+def shown(case):
+    return case[:20] if isinstance(case, str) else " ".join(map(repr, case))
+
+
+DENSITY = ("fit", "density", "events.csv")
+CASES = [
+    # Words
+    (("fitt",), "No such command 'fitt'"),
+    (("fit", "angles.csv"), "fit needs torus, density, ising or the name of a .toml file first"),
+    (("plan", "toruss", "angles.csv"), "plan needs torus, density, ising or the name of a .toml"),
+    (TORUS, "Missing argument"),
+    ((*TORUS, "angles.csv", "--drws", 3), "No such option: --drws"),
+    ((*TORUS, "angles.csv", "--draws", "many"), "Invalid value for '--draws'"),
+    ((*TORUS, "angles.csv", "--draws", 0), "draws must be a whole number, 1 or more, got 0"),
+    ((*TORUS, "angles.csv", "--chains", -1), "chains must be a whole number, 1 or more"),
+    ((*TORUS, "angles.csv", "--tune", -1), "tune must be a whole number, 0 or more"),
+    ((*TORUS, "angles.csv", "--cores", 0), "cores must be a whole number, 1 or more"),
+    ((*TORUS, "angles.csv", "--seed", -1), "seed must be a whole number, 0 or more"),
+    ((*TORUS, "angles.csv", "--noise-ratio", 0), "noise_ratio must be a positive number"),
+    ((*TORUS, "angles.csv", "--noise", "mached"), "there is no noise called 'mached' (did you m"),
+    ((*TORUS, "angles.csv", "--engine", "stan"), "there is no engine called 'stan'"),
+    ((*TORUS, "angles.csv", "--engine", "exact", "--noise", "matched"), "Exact"),
+    ((*TORUS, "angles.csv", "--columns", "CA1,,DG"), "must be different names with commas"),
+    ((*TORUS, "angles.csv", "--columns", "CA1,CA1"), "must be different names with commas"),
+    ((*TORUS, "trials.csv", "--where", "task"), "must be COLUMN=VALUE, got 'task'"),
+    ((*TORUS, "angles.csv", "--draws", 10**15), "GB of memory"),
+    # Files
+    ((*TORUS, "none.csv"), "'none.csv' does not exist"),
+    ((*TORUS, "taken"), "'taken' must be a file of one of the kinds"),
+    ((*TORUS, "empty.csv"), "empty.csv is empty"),
+    ((*TORUS, "names.csv"), "names.csv has names of columns but no rows"),
+    ((*TORUS, "one.csv"), "data must have at least 2 rows"),
+    ((*TORUS, "text.csv"), "column 'b' of text.csv must hold numbers, got 'two' in row 2"),
+    ((*TORUS, "gap.csv"), "column 'b' of gap.csv has no value in row 2"),
+    ((*TORUS, "ragged.csv"), "ragged.csv cannot be read as a table"),
+    ((*TORUS, "comma.csv"), "column 'a' of comma.csv must hold numbers, got '1,5' in row 1"),
+    ((*TORUS, "junk.csv"), "junk.csv is not text"),
+    ((*TORUS, "junk.npy"), "junk.npy is not an NPY file of numbers"),
+    ((*TORUS, "objects.npy"), "objects.npy is not an NPY file of numbers"),
+    ((*TORUS, "junk.mat"), "junk.mat cannot be read as a MATLAB file"),
+    ((*TORUS, "turns.csv"), "which are neither radians (up to 2 pi) nor degrees (up to 360)"),
+    ((*TORUS, "angles.csv", "--radians"), "angles in radians must lie between -2 pi and 2 pi"),
+    ((*TORUS, "angles.csv", "--columns", "CA1,CA2"), "angles.csv has no column 'CA2' (did you m"),
+    ((*TORUS, "trials.csv"), "column 'task' of trials.csv must hold numbers, got 'go' in row 1"),
+    ((*TORUS, "trials.csv", "--group", "tsk"), "trials.csv has no column 'tsk' (did you mean"),
+    ((*TORUS, "trials.csv", "--where", "task=wait"), "no row of trials.csv has task = 'wait'"),
+    ((*ISING, "angles.csv"), "data must be 0 or 1, got 120 such values, the first in row 0 "),
+    ((*ISING, "votes.csv", "--spins"), "-1"),
+    ((*ISING, "constant.csv"), "the node 'a' (column 0, counted from 0) is 0 in all rows"),
+    ((*DENSITY, "--x", "LONGITUDE", "--y", "LATITUDE"), "Missing option '--time'"),
+    ((*DENSITY, "--x", "LON", "--y", "LATITUDE", "--time", "REPORT_DAT"), "no column 'LON'"),
+    ((*DENSITY, *PLACES, "--every", "fortnight"), "every must be"),
+    ((*DENSITY, *PLACES, "--outline", "none.geojson"), "there is no file 'none.geojson'"),
+    ((*DENSITY, *PLACES, "--outline", "outline.geojson"), "outline.geojson"),
+    ((*DENSITY, *PLACES, "--kernel", "box"), "RadialBasis(kernel=...) must be"),
+    ((*DENSITY, *PLACES, "--basis", 0), "basis"),
+    ((*DENSITY, *PLACES, "--noise", "matchd"), "there is no noise called 'matchd'"),
+    (("fit", "density", "dates.csv", "--x", "x", "--y", "y", "--time", "t"), "soon"),
+    # Specs
+    (("fit", "none.toml"), "there is no file 'none.toml'"),
+    (("fit", "typo.toml"), "has an unknown key 'drwas' (did you mean 'draws'?)"),
+    (("fit", "section.toml"), "has an unknown key 'nose' (did you mean 'noise'?)"),
+    (("fit", "broken.toml"), "broken.toml is not a TOML file"),
+    (("fit", "nodata.toml"), "nodata.toml needs a table [data]"),
+    (("fit", "nomodel.toml"), "nomodel.toml needs a table [model]"),
+    (("fit", "unknown.toml"), "there is no model called 'TorusGraf' (did you mean 'TorusGraph'?)"),
+    (("fit", "argument.toml"), "has no argument 'rotatonal' (did you mean 'rotational'?)"),
+    (("fit", "value.toml"), "rotational"),
+    (("fit", "type.toml"), "draws of [fit] in type.toml must be a whole number, got 'many'"),
+    (("fit", "prior.toml"), "Normal in [prior] needs scale"),
+    (("fit", "block.toml", "--noise", "matched"), "edges"),
+    (("fit", "failing.toml", "--noise", "matched"), "own.py failed in line 11: NameError: name "),
+    (("fit", "nothing.toml"), "which lacks space, groups, statistics, log_base"),
+    (("fit", "missing.toml"), "there is no file 'other.py', which 'other.py:Model' names"),
+    (("fit", "changed.toml"), "'angles.csv' has changed since the run"),
+    (("fit", "units.toml"), "units are for models of angles, and Ising is none"),
+]
+# Where to write, and what to read.
+PLACED = [
+    ((*TORUS, "angles.csv", "--out", "file"), "'file' is a file; --out must be the name of a fold"),
+    ((*TORUS, "angles.csv", "--out", "file/run"), "can't make the folder 'file/run': Not a direct"),
+    ((*TORUS, "angles.csv", "--out", "taken"), "'taken' holds 'notes.txt', which is not a run's"),
+    ((*TORUS, "angles.csv", "--out", "taken", "--overwrite"), "'taken' holds 'notes.txt', which"),
+    ((*TORUS, "angles.csv", "--out", "run"), "(ncbayes resume run goes on); name another folder"),
+    (("resume", "none"), "'none' holds no run"),
+    (("summary", "none"), "there is no run 'none'"),
+    (("summary", "run"), "'run' is not finished; ncbayes resume run goes on"),
+    (("summary", "taken"), "'taken' holds no run"),
+    (("edges", "junk.nc"), "'junk.nc' is not a netCDF file"),
+    (("check", "angles.csv"), "'angles.csv' is not a netCDF file"),
+    (("report", "none"), "there is no run 'none'"),
+    (("plot", "none", "network"), "there is no run 'none'"),
+    (("plot", "none", "netwrk"), "there is no picture 'netwrk' (did you mean 'network'?)"),
+]
+
+
+def refused(folder, monkeypatch, words, message):
+    monkeypatch.chdir(folder)
+    before = listing(folder)
+    result = command(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("ncbayes: ")
+    assert message in lines[0]
+    assert listing(folder) == before
+
+
+@pytest.mark.parametrize(("words", "message"), CASES, ids=shown)
+def test_a_mistake_gets_one_line_and_leaves_nothing(bad, monkeypatch, words, message):
+    out = OUT if words[0] == "fit" and len(words) > 1 and words[1] != "angles.csv" else ()
+    quiet = ("--quiet",) if out else ()
+    refused(bad, monkeypatch, (*words, *out, *quiet), message)
+
+
+@pytest.mark.parametrize(("words", "message"), PLACED, ids=shown)
+def test_places_that_cannot_be_used(bad, monkeypatch, words, message):
+    refused(bad, monkeypatch, (*words, *SHORT) if words[0] == "fit" else words, message)
+
+
+def test_there_are_at_least_forty():
+    assert len(CASES) + len(PLACED) >= 40
+
+
+def test_a_good_command_would_not_pass_for_a_mistake(bad, monkeypatch):
+    with pytest.raises(AssertionError):
+        refused(bad, monkeypatch, ("--version",), "ncbayes")
+
+
+def test_an_empty_folder_stays_an_empty_folder(bad, monkeypatch):
+    (bad / "new").mkdir()
+    words = (*TORUS, "one.csv", *SHORT, "--out", "new")
+    refused(bad, monkeypatch, words, "data must have at least 2 rows")
+    (bad / "new").rmdir()
+
+
+def test_a_file_larger_than_memory(bad, monkeypatch):
+    from ncbayes.cli import tables
+
+    monkeypatch.setattr(tables, "available_bytes", lambda: 100.0)
+    refused(bad, monkeypatch, (*TORUS, "angles.csv"), "GB of memory, of which 1e-07 GB are availab")
+
+
+def test_a_full_disk_is_one_line(bad, monkeypatch):
+    from ncbayes.cli import fitting
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device", "run/posterior.nc")
+
+    monkeypatch.setattr("ncbayes.cli.jobs.run", full)
+    assert fitting.fit is not None
+    refused(bad, monkeypatch, (*TORUS, "angles.csv"), "'run/posterior.nc': No space left on device")
+
+
+def test_too_little_memory_is_one_line(bad, monkeypatch):
+    def large(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("ncbayes.cli.jobs.run", large)
+    refused(
+        bad, monkeypatch, (*TORUS, "angles.csv"), "there is not enough memory; see ncbayes plan"
+    )
+
+
+def test_a_mistake_of_ours_shows_where(bad, monkeypatch):
+    def wrong(*arguments):
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr("ncbayes.cli.jobs.run", wrong)
+    monkeypatch.chdir(bad)
+    result = command(*TORUS, "angles.csv")
+    assert isinstance(result.exception, RuntimeError)
+    assert result.exit_code == 1

@@ -1,0 +1,278 @@
+"""Read-outs of a run's folder: summary, edges, pictures, the report, and what a check says."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ncbayes as ncb
+from conftest import SHORT, command
+from ncbayes.cli import checks, readouts, terminal
+
+
+def lines_of(*words, code=0):
+    result = command(*words)
+    assert result.exit_code == code, result.output
+    return result.stdout.splitlines()
+
+
+def document(*words, code=0):
+    result = command(*words)
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_summary_fits_on_80_columns(graph_run):
+    lines = lines_of("summary", graph_run)
+    table = ncb.load(graph_run / "posterior.nc").summary()
+    assert len(lines) == 2 + len(table)
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("Equal-tailed intervals of 90 %")
+    assert lines[1].split() == ["mean", "sd", "low", "high", "mcse", "ess", "r_hat"]
+    row = lines[2].split()
+    assert row[0] == "cos(CA1)"
+    assert float(row[1]) == pytest.approx(table.loc["cos(CA1)", "mean"], rel=1e-3)
+
+
+def test_the_summary_for_machines_has_every_number(graph_run):
+    found = document("summary", graph_run / "posterior.nc", "--json", "--level", "0.5")
+    table = ncb.load(graph_run / "posterior.nc").summary(0.5)
+    assert (found["level"], found["interval"]) == (0.5, "equal-tailed")
+    frame = pd.DataFrame(found["rows"]).set_index("quantity")
+    assert list(frame.columns) == list(table.columns)
+    assert np.allclose(frame, table)
+
+
+def test_edges_by_rule(graph_run):
+    posterior = ncb.load(graph_run / "posterior.nc")
+    chosen = ("--rule", "interval", "--level", "0.8", "--threshold", "0.2")
+    table = ncb.graphs.edges(posterior, rule="interval", level=0.8, threshold=0.2)
+    found = document("edges", graph_run, *chosen, "--json")
+    assert found["possible"] == 3
+    assert len(found["rows"]) == int(table["selected"].sum())
+    assert found["expected_fdr"] == pytest.approx(table.attrs["expected_fdr"])
+    every = lines_of("edges", graph_run, *chosen, "--all")
+    assert len(every) == 1 + 3 + 1
+    assert every[0].split() == ["strength", "norm", "probability", "selected"]
+    assert every[-1].startswith(f"{len(found['rows'])} of 3 edges by the rule interval (level 0.8)")
+
+
+def test_edges_of_what_has_none(density_run):
+    result = command("edges", density_run)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_edges_of_several_groups(files, tmp_path, monkeypatch):
+    out, pictures = tmp_path / "groups", readouts.pictures
+    monkeypatch.setattr(readouts, "pictures", lambda posterior: iter(()))
+    words = ("fit", "torus", files / "trials.csv", "--group", "task", *SHORT, "--out", out)
+    lines_of(*words)
+    names = {name for name, _ in pictures(ncb.load(out / "posterior.nc"))}
+    assert {"network-go", "network-stop", "adjacency-go", "trace", "noise"} <= names
+    found = document("edges", out, "--json", "--all")
+    assert {row["group"] for row in found["rows"]} == {"go", "stop"}
+    assert found["possible"] == 6
+    one = document("edges", out, "--json", "--all", "--group", "go")
+    assert one["possible"] == 3
+    chosen = [row for row in found["rows"] if row["selected"]]
+    assert found["expected_fdr"] == pytest.approx(
+        np.mean([1 - row["probability"] for row in chosen]) if chosen else 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "options"),
+    [
+        ("graph", "network", ("--rule", "interval")),
+        ("graph", "coefficients", ("--most", "3")),
+        ("density", "change", ("--start", "2023-02", "--end", "2023-01")),
+        ("density", "uncertainty", ()),
+    ],
+)
+def test_pictures_are_drawn_where_they_are_asked_for(
+    graph_run, density_run, tmp_path, run, kind, options
+):
+    folder, path = graph_run if run == "graph" else density_run, tmp_path / "picture.svg"
+    assert lines_of("plot", folder, kind, *options, "--out", path) == [str(path)]
+    assert path.read_text().startswith("<?xml")
+
+
+def test_a_picture_is_put_into_the_folder_by_default(graph_run, tmp_path):
+    shutil.copytree(graph_run, tmp_path / "copy")
+    (tmp_path / "copy" / "trace.png").unlink()
+    found = document("plot", tmp_path / "copy", "trace", "--json")
+    assert found == {"file": str(tmp_path / "copy" / "trace.png")}
+    assert Path(found["file"]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("network", "--start", "1"),
+            "network has no --start; it has --group, --rule, --thr",
+        ),
+        (("network", "--rule", "best"), 'rule must be "median" or "interval", got \'best\''),
+        (("network", "--out", "a.xyz"), "a picture must end in .png, .pdf, .svg"),
+        (("network", "--out", "none/a.png"), "can't write to 'none/a.png': it must be a file in"),
+        (("maps",), "plots.density_maps needs the posterior of a density"),
+        (("trace", "--most", "0"), "most must be a whole number, 1 or more"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(graph_run, words, message):
+    result = command("plot", graph_run, *words)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+
+
+def test_the_report_says_how_to_repeat_the_run(graph_run, tmp_path):
+    path = tmp_path / "page.html"
+    assert lines_of("report", graph_run, "--out", path, "--title", "Three angles") == [str(path)]
+    page = path.read_text()
+    assert "Three angles" in page
+    assert "ncbayes fit" in page
+    result = command("report", graph_run, "--out", tmp_path / "none" / "page.html")
+    assert result.exit_code == 2
+    assert "it must be a file in a folder that exists" in result.stderr
+
+
+def test_resume_of_a_finished_run_is_refused(graph_run):
+    result = command("resume", graph_run)
+    assert result.exit_code == 2
+    assert "is finished; see ncbayes summary" in result.stderr
+
+
+def test_resume_with_other_data_is_refused(graph_run, tmp_path):
+    shutil.copytree(graph_run, tmp_path / "run")
+    (tmp_path / "run" / "posterior.nc").unlink()
+    data = (graph_run.parent / "angles.csv").read_text()
+    (tmp_path / "angles.csv").write_text(data.replace("1", "2"))
+    result = command("resume", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "angles.csv' has changed since the run" in result.stderr
+    assert (tmp_path / "run" / "run.toml").is_file()
+
+
+def test_a_check_of_a_short_run_asks_for_more_draws(graph_run):
+    lines = lines_of("check", graph_run / "posterior.nc", code=1)
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "convergence: needs attention"
+    assert "predictive: not known" in lines
+    found = document("check", graph_run, "--json", code=1)
+    assert not found["fine"]
+    assert not found["convergence"]["fine"]
+    assert "--draws " in found["convergence"]["lines"][-1]
+    assert found["predictive"]["fine"]
+    assert "of 4 comparisons" in found["predictive"]["lines"][0]
+
+
+def test_a_check_of_a_density_looks_at_every_time(density_run):
+    found = document("check", density_run, "--json", code=1)
+    assert "of 2 comparisons" in found["predictive"]["lines"][0]
+    assert found["predictive"]["fine"]
+
+
+def test_without_its_folder_a_posterior_is_not_replicated(graph_run):
+    found = document("check", graph_run / "posterior.nc", "--json", code=1)
+    assert found["predictive"]["fine"] is None
+    assert found["predictive"]["lines"] == [
+        "Not looked at: it needs the run's folder, with its run.toml, and not only posterior.nc."
+    ]
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    """A fit that is fine, and its model."""
+    model = ncb.models.Gaussian(1)
+    data = np.random.default_rng(1).normal(size=(200, 1))
+    options = {"noise": "matched", "noise_ratio": 5, "draws": 700, "tune": 200, "seed": 1}
+    return model, ncb.fit(model, data, **options, chains=2, progress=False)
+
+
+def test_a_fit_that_is_fine_is_said_to_be(gaussian):
+    model, posterior = gaussian
+    found = checks.verdicts(posterior, model, "")
+    assert {name: each.fine for name, each in found.items()} == dict.fromkeys(found, True)
+    assert found["convergence"].lines[0].startswith("The chains have converged: R-hat is at most 1")
+    assert found["noise"].lines[0].startswith("The noise is good")
+
+
+def test_a_model_that_leaves_something_out_is_sent_back(gaussian):
+    model, posterior = gaussian
+
+    class Narrow:
+        """The same family, with a sampler of another one in the place of what it leaves out."""
+
+        space, groups = model.space, model.groups
+        statistics, log_base = model.statistics, model.log_base
+
+        def sample(self, theta, size, rng):
+            return rng.normal(0.3, 0.5, size=(size, 1))
+
+    found = checks.verdicts(posterior, Narrow(), "")
+    assert found["predictive"].fine is False
+    assert "do not look like the data" in found["predictive"].lines[0]
+
+
+def test_a_model_without_a_sampler_is_not_replicated(gaussian):
+    model, posterior = gaussian
+
+    class Mute:
+        space, groups = model.space, model.groups
+        statistics, log_base = model.statistics, model.log_base
+
+    found = checks.verdicts(posterior, Mute(), "")["predictive"]
+    assert found.fine is None
+    assert found.lines[0].startswith("Not looked at: Mute has no sample")
+
+
+def test_points_that_are_not_where_the_density_is_are_noticed(density_run):
+    posterior = ncb.load(density_run / "posterior.nc")
+    points = posterior.data["observed_data"]["points"]
+    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) > 0.05
+    points.values[:] = points.values[0]
+    assert max(checks._over_space(posterior, np.random.default_rng(1)).values()) < 0.02
+
+
+@pytest.mark.parametrize("noise_is", ["poor", "apart"])
+def test_noise_that_tells_nothing_needs_attention(gaussian, monkeypatch, noise_is):
+    posterior = gaussian[1]
+    tree = posterior.data.copy(deep=True)
+    bad = ncb.Posterior(tree)
+    if noise_is == "poor":
+        tree["noise"]["information_kept"][:] = 0.01
+    else:
+        tree["noise"]["auc"][:] = 1.0
+    found = checks.verdicts(bad, gaussian[0], "")
+    assert found["noise"].fine is False
+    assert found["convergence"].fine
+
+
+def test_a_run_whose_model_cannot_be_made_again(graph_run, tmp_path):
+    shutil.copytree(graph_run, tmp_path / "run")
+    text = (graph_run / "run.toml").read_text()
+    (tmp_path / "run" / "run.toml").write_text(text.replace("TorusGraph", "gone.py:Model"))
+    found = document("check", tmp_path / "run", "--json", code=1)
+    assert (
+        "Not looked at: the model can't be made again (there is no file"
+        in (found["predictive"]["lines"][0])
+    )
+
+
+def test_long_names_are_cut_in_the_middle(capsys):
+    table = pd.DataFrame({"value": [1.0, 2.0]}, index=["short", "a" * 50 + "b" * 50])
+    terminal.print_table(table, width=30)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) == 30
+    assert "aaa...bbb" in lines[2]
+
+
+def test_words_of_the_library_become_options():
+    assert terminal.spoken("use posterior.extend(draws=100)", 50) == "use --draws 150"
+    assert terminal.spoken("use posterior.extend(draws=100)") == "use a larger --draws"
+    assert terminal.spoken('noise="auto", noise_ratio=4') == "--noise auto, --noise-ratio 4"
