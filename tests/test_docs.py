@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,19 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+from typer.testing import CliRunner
+
+from ncbayes.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINKED = [*PAGES, *sorted((ROOT / "docs").glob("*/*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+RUN = re.compile(r"^```(python|sh)$", re.MULTILINE)
+LINKED = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
+PAGES = [page for page in LINKED if RUN.search(page.read_text())]
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 
 
@@ -41,27 +50,66 @@ def blocks(text: str) -> list[Block]:
 
 
 def run(name: str, text: str) -> None:
-    """Run the python blocks of a page in one namespace; AssertionError with page and line."""
+    """Run the python blocks (in one namespace) and the sh blocks of a page, in order."""
     namespace = {"__name__": "__main__"}
     for block in blocks(text):
-        if block.info != "python":
+        if block.info == "python":
+            printed = run_python(name, block, namespace)
+        elif block.info == "sh":
+            printed = run_shell(name, block)
+        else:
             continue
-        # Blank lines in front, so that a traceback counts lines as the page does.
-        code = compile("\n" * (block.line - 1) + block.body, name, "exec")
-        printed = io.StringIO()
-        try:
-            with contextlib.redirect_stdout(printed):
-                exec(code, namespace)
-        except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            line = [frame.lineno for frame in frames if frame.filename == name][-1:] or [block.line]
-            raise AssertionError(f"{name}:{line[0]}: {type(error).__name__}: {error}") from error
         if block.output is not None:
-            got, shown = plain(printed.getvalue()), plain(block.output)
+            got, shown = plain(printed), plain(block.output)
             if got != shown:
                 raise AssertionError(
                     f"{name}:{block.line}: prints\n{got}\nand the page shows\n{shown}"
                 )
+
+
+def run_python(name: str, block: Block, namespace: dict[str, object]) -> str:
+    # Blank lines in front, so that a traceback counts lines as the page does.
+    code = compile("\n" * (block.line - 1) + block.body, name, "exec")
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = [frame.lineno for frame in frames if frame.filename == name][-1:] or [block.line]
+        raise AssertionError(f"{name}:{line[0]}: {type(error).__name__}: {error}") from error
+    return printed.getvalue()
+
+
+def run_shell(name: str, block: Block) -> str:
+    """Every line is a call of the command ``ncbayes``, run in this process."""
+    printed = []
+    for number, line in commands(block):
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        if words[0] != "ncbayes":
+            raise AssertionError(f"{name}:{number}: sh blocks call ncbayes; else they are no-run")
+        result = CliRunner().invoke(app, words[1:])
+        if result.exit_code != 0:
+            raise AssertionError(
+                f"{name}:{number}: exit code {result.exit_code}: {result.output}"
+            ) from result.exception
+        printed.append(result.stdout)
+    return "".join(printed)
+
+
+def commands(block: Block) -> list[tuple[int, str]]:
+    """Lines with their numbers; those that end with a backslash go on in the next."""
+    found, before, start = [], "", block.line
+    for number, line in enumerate(block.body.splitlines(), block.line):
+        start = start if before else number
+        if line.endswith("\\"):
+            before += line[:-1]
+            continue
+        found.append((start, before + line))
+        before = ""
+    return found
 
 
 def plain(output: str) -> str:
@@ -103,9 +151,12 @@ def test_links_lead_to_files_and_headings_that_exist(page):
 
 
 def test_hardly_any_block_is_left_out_and_infos_are_known():
-    infos = [block.info for page in PAGES for block in blocks(page.read_text())]
-    assert set(infos) <= {"", "python", "python no-run", "text", "text example", "sh"}
+    infos = [block.info for page in LINKED for block in blocks(page.read_text())]
+    known = {"", "python", "python no-run", "text", "text example", "sh", "sh no-run"}
+    assert set(infos) <= known
     assert infos.count("python no-run") <= 2
+    # Installation, schedulers of clusters, studies of hours.
+    assert infos.count("sh no-run") <= 10
     # Numbers of chains, which another processor rounds differently: shown, not compared.
     assert infos.count("text example") <= 4
 
@@ -123,3 +174,18 @@ def test_a_good_page_passes_and_broken_ones_are_named_by_line(tmp_path):
     with pytest.raises(AssertionError, match=r"page\.md:5: NameError"):
         run("page.md", GOOD.replace("print(x)", "print(y)"))
     assert dead_links(page, "[a](#b) [c](none.md) [d](https://x.org)") == ["#b", "none.md"]
+
+
+SHELL = "```sh\nncbayes --version  # of the command\nncbayes \\\n  --help\n```\n"
+
+
+def test_commands_of_a_page_run_and_broken_ones_are_named_by_line():
+    run("page.md", SHELL)
+    with pytest.raises(
+        AssertionError, match=r"page\.md:2: prints\nncbayes 0.*\nand the page shows"
+    ):
+        run("page.md", "```sh\nncbayes --version\n```\n\n```text\nncbayes 99\n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:3: exit code 2"):
+        run("page.md", SHELL.replace("--help", "--nonsense"))
+    with pytest.raises(AssertionError, match=r"page\.md:2: sh blocks call ncbayes"):
+        run("page.md", "```sh\npip install ncbayes\n```\n")
