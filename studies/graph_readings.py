@@ -23,6 +23,7 @@ import numpy as np
 import ncbayes as ncb
 from ncbayes_paper import published, torus_tables
 from ncbayes_paper.kept import replications
+from torus_readings import cells
 
 PAIRS = 30 * 29 // 2
 LABELS = {
@@ -72,12 +73,7 @@ def table(found: dict[str, list[dict[str, float]]]) -> str:
     """A row a method, ours above the paper's."""
     lines = [f"| | {' | '.join(COLUMNS.values())} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for method, rows in found.items():
-        cells = []
-        for name in COLUMNS:
-            values, digits = np.array([row[name] for row in rows]), 1 if name == "coverage" else 3
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            cells.append(f"{values.mean():.{digits}f} ± {error:.{digits}f}")
-        lines.append(f"| {LABELS[method]} | {' | '.join(cells)} |")
+        lines.append(f"| {LABELS[method]} | {cells(rows, COLUMNS)} |")
         if method in published.MEDIAN["random"]:
             coverage, *interval = published.INTERVAL["random"][method]
             figures = [f"{value:.3f}" for value in (*published.MEDIAN["random"][method], *interval)]

@@ -12,6 +12,7 @@ paper's figures in the rows above.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def measured(reading: str, replication: int, tune: int, draws: int) -> dict[str,
     )
 
 
+def cells(rows: list[dict[str, float]], columns: Iterable[str]) -> str:
+    """Means and standard errors over data sets, as the cells of a row."""
+    found = []
+    for name in columns:
+        values, digits = np.array([row[name] for row in rows]), 1 if name == "coverage" else 3
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        found.append(f"{values.mean():.{digits}f} ± {error:.{digits}f}")
+    return " | ".join(found)
+
+
 def table(found: dict[str, list[dict[str, float]]]) -> str:
     """A row a reading, those of the paper first."""
     words = [name.replace("_", " rule: ").replace("interval", "90 % interval") for name in COLUMNS]
@@ -64,13 +75,7 @@ def table(found: dict[str, list[dict[str, float]]]) -> str:
         recall, precision, _ = published.MEDIAN["chain"][method]
         coverage, hits, _, _ = published.INTERVAL["chain"][method]
         lines.append(f"| {label} | {recall:.3f} | {precision:.3f} | {coverage:.1f} | {hits:.3f} |")
-    for reading, rows in found.items():
-        cells = []
-        for name in COLUMNS:
-            values, digits = np.array([row[name] for row in rows]), 1 if name == "coverage" else 3
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            cells.append(f"{values.mean():.{digits}f} ± {error:.{digits}f}")
-        lines.append(f"| {reading} | {' | '.join(cells)} |")
+    lines += [f"| {reading} | {cells(rows, COLUMNS)} |" for reading, rows in found.items()]
     return "\n".join(lines)
 
 
