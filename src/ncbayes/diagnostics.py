@@ -134,18 +134,26 @@ def quantities(tree: xr.DataTree) -> Iterator[tuple[str, NDArray[Any]]]:
     groups = [str(label) for label in tree["posterior"]["group"].to_numpy()]
     for name, array in tree["posterior"].to_dataset().data_vars.items():
         values = array.to_numpy()
+        # Once: reading a coordinate takes as long as it is.
+        statistics = array["statistic"].to_numpy().tolist() if name == "theta" else []
         for index in np.ndindex(values.shape[2:]):
             yield (
-                _label(str(name), array, index, groups),
+                _label(str(name), array, index, groups, statistics),
                 values[(slice(None), slice(None), *index)],
             )
 
 
-def _label(name: str, array: xr.DataArray, index: tuple[int, ...], groups: list[str]) -> str:
+def _label(
+    name: str,
+    array: xr.DataArray,
+    index: tuple[int, ...],
+    groups: list[str],
+    statistics: list[str],
+) -> str:
     coordinates = dict(zip(array.dims[2:], index, strict=True))
     group = coordinates.pop("group", None)
     if name == "theta":
-        name = str(array["statistic"].values[coordinates.pop("statistic")])
+        name = str(statistics[coordinates.pop("statistic")])
     elif array.size == array.shape[0] * array.shape[1]:
         coordinates = {}
     inner = [str(position) for position in coordinates.values()]
