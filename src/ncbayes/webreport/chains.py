@@ -40,16 +40,9 @@ class Quantity:
 
 
 def quantities(data: xr.Dataset) -> Iterator[tuple[str, NDArray[Any]]]:
-    """``diagnostics.quantities`` of these draws.
-
-    Names without an index: that would be turned into an array again for each of them.
-    """
+    """``diagnostics.quantities`` of these draws."""
     import xarray as xr
 
-    if "statistic" in data.coords:
-        names = data["statistic"].to_numpy()
-        bare = xr.Coordinates({"statistic": ("statistic", names)}, indexes={})
-        data = data.drop_vars(["statistic", "block"], errors="ignore").assign_coords(bare)
     return diagnostics.quantities(xr.DataTree.from_dict({"posterior": data}))
 
 
