@@ -9,6 +9,18 @@ def seed() -> int:
     return int(os.environ.get("NCBAYES_TEST_SEED", "1"))
 
 
+@pytest.fixture(autouse=True)
+def _short_checks(monkeypatch):
+    """Fewer rounds of checks of engines, enough for every broken twin of ours.
+
+    NCBAYES_TEST_FULL=1 runs them as users do.
+    """
+    if "NCBAYES_TEST_FULL" not in os.environ:
+        from ncbayes import testing
+
+        monkeypatch.setattr(testing, "ENGINE_LOOKS", {400: 0.2, 1200: 0.8})
+
+
 @pytest.fixture
 def short_pilots(monkeypatch):
     """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""

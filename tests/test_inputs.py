@@ -271,7 +271,11 @@ NOISE = {
         """^noise must be "auto" .*, "matched" .*, a distribution, .*, got 'normal'$""",
     ),
     "None": (lambda: fit(noise=None), """^noise must be "auto" .*, "matched" .*, got None$"""),
-    "string in a schedule": (lambda: fit(noise=noise.Fresh("normal")), "sample.* got 'normal'$"),
+    "string in a schedule": (
+        lambda: fit(noise=noise.Fresh("normal")),
+        """^noise must be "auto" .*, "matched" .*, got 'normal'$""",
+    ),
+    "string in a mapping": (lambda: fit(noise={"all": "normal"}), "sample.* got 'normal'$"),
     "a long list": (lambda: fit(noise=LONG), r"noise must have sample.* got \[1, 1, .*\.\.\.$"),
     "wrong groups": (
         lambda: fit(data=GROUPED, noise={"a": NORMAL, "c": NORMAL}),

@@ -46,7 +46,6 @@ NOISES = [
     ),
 ]
 PRIORS = [
-    ncb.priors.Normal(0.7),
     ncb.priors.Normal(0.7, mean=0.4),
     ncb.priors.Normal(3.0),
     ncb.priors.HalfCauchyNormal(0.8),

@@ -255,7 +255,7 @@ def test_the_label_test_rejects_moves_on_another_likelihood(seed, monkeypatch):
     right = population.Spread.of
 
     def wrong(found, coef, grams, shifts):
-        return right(found, coef, grams, -shifts)
+        return right(found, coef, grams, -4 * shifts)
 
     monkeypatch.setattr(population.Spread, "of", wrong)
     with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
