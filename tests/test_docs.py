@@ -189,3 +189,12 @@ def test_commands_of_a_page_run_and_broken_ones_are_named_by_line():
         run("page.md", SHELL.replace("--help", "--nonsense"))
     with pytest.raises(AssertionError, match=r"page\.md:2: sh blocks call ncbayes"):
         run("page.md", "```sh\npip install ncbayes\n```\n")
+
+
+def test_the_recorded_session_has_the_commands_of_the_readme():
+    """Those that are run above; docs/make_transcript.py records them anew."""
+    sh = [block.body for block in blocks((ROOT / "README.md").read_text()) if block.info == "sh"]
+    wanted = "".join(sh).splitlines()
+    assert wanted[0] == "ncbayes demo"
+    recorded = (ROOT / "docs" / "first_report.md").read_text()
+    assert re.findall(r"^\$ (.*)$", recorded, re.MULTILINE) == wanted
