@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/report.md: python docs/make_report_pictures.py [folder]."""
+"""Makes the pictures of docs/report.md: python docs/make_report_pictures.py [folder [names]]."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import ncbayes as ncb
@@ -42,6 +44,27 @@ def city() -> ncb.Posterior:
     )
 
 
+def fish() -> ncb.Posterior:
+    """Made-up lengths of fish in five years: the large ones become fewer."""
+    rng = np.random.default_rng(1)
+    years = np.repeat(np.arange(2020, 2025), 200)
+    large = rng.random(len(years)) < np.linspace(0.6, 0.2, 5)[years - 2020]
+    length = np.where(large, rng.normal(42, 5, len(years)), rng.normal(20, 4, len(years)))
+    points = pd.DataFrame({"length (cm)": np.clip(length, 0, 60)})
+    domain = ncb.spaces.Box([0.0], [60.0])
+    return ncb.fit_density_over_time(
+        points, years, domain=domain, basis=12, draws=1000, tune=500, **SHORT
+    )
+
+
+def gaussian() -> ncb.Posterior:
+    """Three columns, of which the first two depend on each other."""
+    precision = np.array([[1.5, -0.7, 0.0], [-0.7, 1.5, 0.3], [0.0, 0.3, 1.0]])
+    rng = np.random.default_rng(1)
+    data = rng.multivariate_normal([0.5, 0.0, -0.5], np.linalg.inv(precision), 400)
+    return ncb.fit(ncb.models.Gaussian(3), data, draws=2000, tune=500, **SHORT)
+
+
 def opened(browser: Browser, file: Path, size: tuple[int, int]) -> Page:
     """The page in a window of this size."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
@@ -63,20 +86,38 @@ def change(page: Page) -> None:
     page.keyboard.press("ArrowRight")
 
 
-def main(folder: Path) -> None:
-    """Write the pictures into the folder."""
+def curve(page: Page) -> None:
+    """The last year, read a third of the way along the axis."""
+    page.locator("#time").press("End")
+    page.locator("#curve").focus()
+    for _ in range(67):
+        page.keyboard.press("ArrowRight")
+
+
+def table(page: Page) -> None:
+    """Some of the parameters, by their name."""
+    page.get_by_label("Find a parameter").fill("x1")
+
+
+def main(folder: Path, only: list[str]) -> None:
+    """Write the pictures, or only those of these names, into the folder."""
     warnings.simplefilter("ignore", ncb.FitWarning)
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=found, args=FLAGS)
-        for name, title, fit, act in (
-            ("network", "Wind directions at three airports", wind, network),
-            ("map", "Incidents in a made-up city", city, change),
+        both = ((DESK, ""), (PHONE, "_phone"))
+        for name, title, fit, act, sizes in (
+            ("network", "Wind directions at three airports", wind, network, both),
+            ("map", "Incidents in a made-up city", city, change, both),
+            ("curve", "Lengths of made-up fish", fish, curve, both[:1]),
+            ("table", "Three columns of real numbers", gaussian, table, both[:1]),
         ):
+            if only and name not in only:
+                continue
             file = Path(place) / f"{name}.html"
             command = "ncbayes fit run/run.toml"
             ncb.webreport.write(fit(), file, title=title, repeat=command)
-            for size, end in ((DESK, ""), (PHONE, "_phone")):
+            for size, end in sizes:
                 page = opened(browser, file, size)
                 act(page)
                 page.locator(".controls").first.evaluate("each => each.scrollIntoView()")
@@ -85,4 +126,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent / "images")
+    main(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent / "images", sys.argv[2:])

@@ -426,6 +426,13 @@ def test_slow_draws_are_told_by_their_effective_number(long, seed):
     assert least * (800 + more) / 800 >= 400
 
 
+@pytest.mark.parametrize("known", [(900.0, np.nan), (np.nan, 900.0)])
+def test_effective_draws_that_are_not_known_are_few(long, seed, known, monkeypatch):
+    monkeypatch.setattr(diagnostics, "convergence", lambda *_: (*known, 1.0))
+    (line,) = altered(long, independent(seed)).warning_lines()
+    assert_advice(line, "for 3 of 3 quantities (worst 0 in all, ", "posterior.extend(draws=1600)")
+
+
 def test_an_interrupted_fit_says_how_to_finish(long, seed):
     posterior = altered(long, independent(seed), complete=0, draws=5000)
     assert not posterior.complete

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -245,27 +245,44 @@ def monte_carlo_error(values: NDArray[Any], sets: NDArray[Any], effective: float
     return float(np.sqrt(variance))
 
 
+def effective_draws(bulk: float, tail: float) -> float:
+    """The fewer of both; none where one of them is not known."""
+    return float(np.nan_to_num(np.minimum(bulk, tail)))
+
+
+def doubtful(
+    measured: Iterable[tuple[str, float, float, float]], chains: int
+) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+    """Too high R-hats and too few effective draws, with their names and the worst first.
+
+    Of rows of a name, bulk and tail ESS, and R-hat.
+    """
+    bad, few = [], []
+    for name, bulk, tail, r_hat in measured:
+        effective = effective_draws(bulk, tail)
+        if r_hat > WORST_R_HAT:
+            bad.append((r_hat, name))
+        if effective < FEWEST_EFFECTIVE * chains:
+            few.append((effective, name))
+    return sorted(bad, reverse=True), sorted(few)
+
+
 def warning_lines(tree: xr.DataTree) -> list[str]:
     """What needs attention, one line each, with what to do."""
     chains, draws = (int(tree["posterior"].sizes[name]) for name in ("chain", "draw"))
     sets = noise_sets(tree)
     lines = _unfinished(tree)
     measured = [(name, *convergence(values, sets)) for name, values in quantities(tree)]
-    bad = [(r_hat, name) for name, _, _, r_hat in measured if r_hat > WORST_R_HAT]
+    bad, few = doubtful(measured, chains)
     if bad:
-        worst, name = max(bad)
+        worst, name = bad[0]
         lines.append(
             f"R-hat is above {WORST_R_HAT} for {len(bad)} of {len(measured)} quantities (worst "
             f"{worst:.3f}, {name}): the chains have not mixed; use more draws and tune, "
             f"e.g. posterior.extend(draws={2 * draws})"
         )
-    few = [
-        (float(np.nan_to_num(min(bulk, tails))), name)
-        for name, bulk, tails, _ in measured
-        if not min(bulk, tails) >= FEWEST_EFFECTIVE * chains
-    ]
     if few:
-        worst, name = min(few)
+        worst, name = few[0]
         lines.append(
             f"fewer than {FEWEST_EFFECTIVE} effective draws a chain for {len(few)} of "
             f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "

@@ -116,17 +116,35 @@ def hundred(angles):
     return replaced(angles, posterior=draws, graph=own.dataset())
 
 
-@pytest.fixture(scope="session")
-def sixty(city):
-    """The city over 60 months: the draws of three, over and over, with some drift."""
-    labels = [str(np.datetime64("2020-01", "M") + k) for k in range(60)]
-    few = city.data["posterior"].to_dataset()[["theta", "log_z"]].isel(draw=slice(10))
-    draws = few.isel(group=np.arange(60) % 3).assign_coords(group=labels)
-    draws["theta"] = draws["theta"] * xr.DataArray(np.linspace(1, 1.2, 60), dims="group")
+def repeated(city, months, kept):
+    """The city over so many months: the draws of three, over and over, with some drift."""
+    labels = [str(np.datetime64("2020-01", "M") + k) for k in range(months)]
+    few = city.data["posterior"].to_dataset()[["theta", "log_z"]].isel(draw=slice(kept))
+    draws = few.isel(group=np.arange(months) % 3).assign_coords(group=labels)
+    draws["theta"] = draws["theta"] * xr.DataArray(np.linspace(1, 1.2, months), dims="group")
     field = city.data["field"].to_dataset().drop_dims("group")
     field["time"] = ("group", np.array(labels, dtype="datetime64[ns]"))
-    stats = city.data["sample_stats"].to_dataset().isel(draw=slice(10))
+    stats = city.data["sample_stats"].to_dataset().isel(draw=slice(kept))
     return replaced(city, posterior=draws, field=field, sample_stats=stats)
+
+
+@pytest.fixture(scope="session")
+def sixty(city):
+    return repeated(city, 60, 10)
+
+
+@pytest.fixture(scope="session")
+def four_hundred(city):
+    # The time is spent on integrals, one a draw and month.
+    return repeated(city, 400, 4)
+
+
+@pytest.fixture(scope="session")
+def pooled():
+    """Two noise sets for the same 60 rows."""
+    model = ncb.models.VonMises()
+    data = model.sample(np.array([1.5, 1.0]), 60, np.random.default_rng(1))
+    return fitted(ncb.fit, model, data, noise=ncb.noise.Pooled(sets=2))
 
 
 @pytest.fixture(scope="session")

@@ -166,9 +166,20 @@ def test_edges_are_read_by_keys_too(opened, graph):
     page.keyboard.press("ArrowLeft")
     last = table[table["selected"]].iloc[-1]
     assert panel_of(page) == expected_panel(last, kinds)
-    assert page.locator("#edge-panel [aria-live=polite]").inner_text().startswith(last["node1"])
-    page.keyboard.press("Escape")
-    assert "Point at an edge" in page.locator("#edge-panel").inner_text()
+    # A region that is replaced is not read out: it must be the panel that stays.
+    assert page.locator("#edge-panel").get_attribute("aria-live") == "polite"
+    assert page.locator("#edge-panel [aria-live]").count() == 0
+    first = table.iloc[0]
+    for key, row in (
+        ("ArrowLeft", last),
+        ("ArrowUp", last),
+        ("ArrowRight", first),
+        ("ArrowDown", first),
+    ):
+        page.keyboard.press("Escape")
+        assert "Point at an edge" in page.locator("#edge-panel").inner_text()
+        page.keyboard.press(key)
+        assert panel_of(page) == expected_panel(row, kinds)
 
 
 def test_a_node_is_found_and_enter_goes_to_its_edges(opened, graph):
@@ -377,6 +388,49 @@ def test_sixty_months_have_changes_without_an_interval(opened):
     page.keyboard.press("ArrowRight")
     assert {"change", "rise"} <= set(cell(page))
     assert "interval" not in cell(page)
+
+
+def test_very_many_months_say_that_the_grid_is_coarser(opened):
+    page = opened("four_hundred")
+    words = page.locator("section", has=page.locator("#map")).locator("p").first.inner_text()
+    size = json.loads(page.locator("#data").inner_text())["view"]["map"]["size"]
+    sentence = "So that all 400 times fit into the page, the grid has {} cells along the longer"
+    assert f"{sentence.format(size)} side, not 60." in words
+    assert "So that all" not in opened("sixty").locator("#main").inner_text()
+
+
+# How many cells are hatched when the map is drawn anew.
+CELLS_HATCHED = """() => {
+    let cells = 0;
+    const rect = Path2D.prototype.rect;
+    Path2D.prototype.rect = function (...box) { cells += 1; return rect.apply(this, box); };
+    document.querySelector("#time").dispatchEvent(new Event("input"));
+    Path2D.prototype.rect = rect;
+    return cells;
+}"""
+
+
+@pytest.mark.parametrize(("risen", "hatched"), [(473, True), (475, False), (25, False), (27, True)])
+def test_hatched_is_what_is_open_before_rounding(
+    opened, city, tmp_path, monkeypatch, risen, hatched
+):
+    monkeypatch.setattr(maps, "CELLS", 12)
+    exact = maps._percents
+    monkeypatch.setattr(maps, "_percents", lambda own, draws: exact(0 * own + risen, 500))
+    page = opened(ncb.webreport.write(city, tmp_path / "a.html"))
+    page.get_by_label("change", exact=True).check()
+    assert (page.evaluate(CELLS_HATCHED) > 0) == hatched
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    assert cell(page)["rise"] == f"{95 if risen > 250 else 5}{SPACE}%"
+
+
+def test_the_legend_counts_rows_once_and_noise_sets(opened, pooled):
+    points = pooled.data["noise"].sizes["noise_row"]
+    text = opened("pooled").locator("#main").inner_text()
+    assert "data (60)" in text
+    assert f"noise ({points} in 2 sets)" in text
+    assert "in 1 sets" not in opened("angles").locator("#main").inner_text()
 
 
 def test_a_curve_is_read_by_pointer_and_keys(opened, line):

@@ -115,7 +115,41 @@ def test_good_chains_are_called_good_with_the_worst_numbers(angles, tmp_path):
     assert f"at least {fewest:.0f} effective draws" in box["lines"][0]
     stuck = good.data["posterior"]["theta"].to_numpy()
     stuck[0] += 3
-    assert verdicts(good, tmp_path)["Convergence"]["grade"] == "attention"
+    box = verdicts(good, tmp_path)["Convergence"]
+    assert box["grade"] == "attention"
+    # A posterior from a file can't be extended, so that is no advice.
+    assert "draws=1200, on the command line --draws 1200." in box["lines"][0]
+    assert "extend" not in " ".join(box["lines"])
+
+
+@pytest.mark.parametrize("draws", [40, 400])
+def test_one_chain_says_that_r_hat_is_not_known(angles, draws, tmp_path):
+    both = mixed(angles, draws).data
+    kept = {name: each.to_dataset() for name, each in both.children.items()}
+    for name in ("posterior", "sample_stats"):
+        kept[name] = kept[name].isel(chain=[0])
+    tree = xr.DataTree.from_dict(kept)
+    tree.attrs = both.attrs
+    single = ncb.Posterior(tree)
+    box = verdicts(single, tmp_path)["Convergence"]
+    fewest = single.summary()[["ess_bulk", "ess_tail"]].min(axis=1).min()
+    assert box["grade"] == "attention"
+    assert box["lines"][0] == "There is one chain, so R-hat is not known: fit with chains=4."
+    known = f"Each of 3 quantities has at least {fewest:.0f} effective draws."
+    few = "There are fewer than 100 effective draws a chain for 3 of 3 quantities "
+    assert len(box["lines"]) == 2
+    assert box["lines"][1].startswith(few if draws == 40 else known)
+
+
+def test_effective_draws_are_none_where_one_kind_is_not_known():
+    draws = np.zeros((2, 400))
+    for bulk, tail in ((500.0, np.nan), (np.nan, 500.0)):
+        assert chains.Quantity("x", draws, bulk, tail, 1.0).effective == 0
+    passes, words = chains.convergence_words(
+        [chains.Quantity("x", draws, 500.0, np.nan, 1.0)], 1, 400
+    )
+    assert not passes
+    assert "(worst 0 in all, x)" in words[0]
 
 
 def test_other_warnings_and_fits_without_noise_have_their_words(angles, tmp_path):
@@ -158,7 +192,10 @@ def test_nothing_is_loaded_from_elsewhere(pages, name):
     assert "script-src 'sha256-" in policy
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "hundred", "sixty"])
+PAGES = ["graph", "city", "line", "angles", "pooled", "hundred", "sixty", "four_hundred"]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_pages_stay_below_five_megabytes(pages, name):
     assert pages(name).stat().st_size < MOST
 
@@ -244,13 +281,51 @@ def test_the_changes_are_those_of_densities_change(pages, city):
         times = found["times"][start], found["times"][end]
         data = ncb.densities.change(city, *times, size=maps.CELLS, draws=maps.MOST_DRAWS)
         flat = {name: each.to_numpy().ravel()[cells] for name, each in data.items()}
-        np.testing.assert_array_equal(
-            unpacked(found["rise"], 3)[k], np.floor(100 * flat["probability"] + 0.5)
-        )
+        risen = np.rint(flat["probability"] * 80)
+        rise = unpacked(found["rise"], 3)[k]
+        np.testing.assert_array_equal(rise % found["open"], np.floor(100 * risen / 80 + 0.5))
+        np.testing.assert_array_equal(rise >= found["open"], (risen > 4) & (risen < 76))
         for name in ("low", "high"):
             own = unpacked(found[f"change_{name}"], 3)[k]
             # Differences of densities are summed in another order there.
             np.testing.assert_allclose(own, flat[name] * unit, atol=0.5 + 1e-6)
+
+
+def test_what_is_open_is_told_before_percents_are_rounded():
+    risen = np.array([0, 24, 25, 26, 27, 250, 473, 474, 475, 476, 500])
+    found = maps._percents(risen, 500)
+    assert (found % maps.OPEN).tolist() == [0, 5, 5, 5, 5, 50, 95, 95, 95, 95, 100]
+    assert (found >= maps.OPEN).tolist() == [(25 < each < 475) for each in risen]
+    # Exact halves go up.
+    assert maps._percents(np.array([1]), 200).tolist() == [1]
+
+
+def test_many_more_times_have_a_coarser_grid(pages, four_hundred):
+    assert island(pages("sixty"))["view"]["map"]["size"] == maps.CELLS == 60
+    found = island(pages("four_hundred"))["view"]["map"]
+    assert len(found["times"]) == 400
+    assert 15 <= found["size"] < found["usual"] == maps.CELLS
+    assert max(found["shape"]) == found["size"]
+    assert unpacked(found["mean"], 400).shape == (400, len(unpacked(found["cells"])))
+    assert {(0, k) for k in range(1, 400)} <= {tuple(pair) for pair in found["pairs"]}
+    # It is no coarser than need be.
+    field = maps.stored_field(four_hundred.data, "test")
+    cells = [maps.sites(field, None, found["size"] + k, "test").inside.sum() for k in (0, 2)]
+    assert maps.CELL_BYTES * 400 * cells[0] <= maps.MOST_BYTES < maps.CELL_BYTES * 400 * cells[1]
+
+
+def test_curves_without_room_are_coarser_too(line, tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "MOST_BYTES", 1000)
+    curve = island(webreport.write(line, tmp_path / "a.html"))["view"]["curve"]
+    assert len(curve["ticks"][0]) == curve["size"] == 1000 // (2 * maps.CELL_BYTES)
+
+
+def test_pooled_noise_counts_every_row_once(pages, pooled):
+    found = island(pages("pooled"))["noise"]
+    points = pooled.data["noise"].sizes["noise_row"]
+    assert (found["counts"], found["sets"]) == ([60, points], 2)
+    assert points >= 120
+    assert sum(found["data"]) == pytest.approx(1, abs=1e-3)
 
 
 def test_many_times_are_compared_with_a_few(pages):

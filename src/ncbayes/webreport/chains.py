@@ -35,8 +35,8 @@ class Quantity:
 
     @property
     def effective(self) -> float:
-        """The fewer of both; none where there is no number."""
-        return float(np.nan_to_num(min(self.bulk, self.tail)))
+        """``diagnostics.effective_draws``."""
+        return diagnostics.effective_draws(self.bulk, self.tail)
 
 
 def quantities(data: xr.Dataset) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -89,30 +89,33 @@ def convergence_words(found: list[Quantity], total: int, draws: int) -> tuple[bo
     of = f"{len(found)} quantities"
     if total > len(found):
         of = f"the {len(found)} quantities, of {total}, whose chains look worst"
-    known = [each for each in found if np.isfinite(each.r_hat)]
-    bad = [each for each in known if each.r_hat > WORST_R_HAT]
-    few = [each for each in found if each.effective < FEWEST_EFFECTIVE * chains]
-    worst = max(known, key=lambda each: each.r_hat, default=None)
-    least = min(found, key=lambda each: each.effective)
-    if not bad and not few and worst is not None:
-        return True, [
-            f"The chains agree: R-hat is at most {worst.r_hat:.3f} ({worst.name}), and each of "
-            f"{of} has at least {least.effective:.0f} effective draws."
-        ]
+    rows = [(each.name, each.bulk, each.tail, each.r_hat) for each in found]
+    bad, few = diagnostics.doubtful(rows, chains)
     lines = []
-    if bad and worst is not None:
+    if chains == 1:
+        lines.append("There is one chain, so R-hat is not known: fit with chains=4.")
+    elif bad:
         lines.append(
             f"The chains have not mixed: R-hat is above {WORST_R_HAT} for {len(bad)} of {of} "
-            f"(worst {worst.r_hat:.3f}, {worst.name}). Use more draws and tune, for example "
-            f"draws={3 * draws}, or go on with posterior.extend(draws={2 * draws})."
+            f"(worst {bad[0][0]:.3f}, {bad[0][1]}). Use more draws and tune, for example "
+            f"draws={3 * draws}, on the command line --draws {3 * draws}."
         )
+    least = min(each.effective for each in found)
     if few:
         lines.append(
             f"There are fewer than {FEWEST_EFFECTIVE} effective draws a chain for {len(few)} of "
-            f"{of} (worst {least.effective:.0f} in all, {least.name}). Use more draws; until then "
-            "the ends of intervals are rough."
+            f"{of} (worst {least:.0f} in all, {few[0][1]}). Use more draws; until then the "
+            "ends of intervals are rough."
         )
-    return False, lines
+    elif chains == 1:
+        lines.append(f"Each of {of} has at least {least:.0f} effective draws.")
+    if lines:
+        return False, lines
+    worst = max(found, key=lambda each: each.r_hat)
+    return True, [
+        f"The chains agree: R-hat is at most {worst.r_hat:.3f} ({worst.name}), and each of {of} "
+        f"has at least {least:.0f} effective draws."
+    ]
 
 
 def pictured(tree: xr.DataTree, found: list[Quantity], total: int) -> dict[str, Any]:

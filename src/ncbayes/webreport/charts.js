@@ -92,7 +92,7 @@ function noisePicture(noise) {
   parts.push(label(42, 20, percent(top, 0), "end", 13), label(42, 190, "0", "end", 13), label(318, 225, "log odds that a point is data", "middle", 13));
   const legend = element("ul", { class: "legend" },
     element("li", {}, swatchLine("#0072B2", ""), `data (${noise.counts[0]})`),
-    element("li", {}, swatchLine("#4a4a4a", "5 3"), `noise (${noise.counts[1]})`),
+    element("li", {}, swatchLine("#4a4a4a", "5 3"), `noise (${noise.counts[1]}${noise.sets > 1 ? ` in ${noise.sets} sets` : ""})`),
     element("li", {}, swatchLine("#1a1a1a", "2 3"), "all points, if noise were like the data"));
   return element("figure", {}, legend,
     drawn("svg", { viewBox: "0 0 600 232", role: "img", "aria-label": "Histograms of the log odds of data and noise" }, ...parts),

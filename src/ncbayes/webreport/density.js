@@ -1,8 +1,6 @@
 // Densities over time: maps on a canvas, curves with bands, and the time slider of both.
 
 const MODES = { density: "density", sd: "uncertainty (sd)", change: "change" };
-// An increase is sure with this probability in percent, a decrease with 100 less this.
-const SURE = 95;
 // How long a time stays when the times are played, in milliseconds.
 const PAUSE = 900;
 
@@ -39,7 +37,8 @@ const timeWords = (density, time) => `${density.times[time]} (${many(density.poi
 
 function densityWords(density) {
   const some = density.points.every > 1 ? ` One of ${density.points.every} points is drawn.` : "";
-  return `The density is ${density.units} and integrates to one over the domain at every time. Numbers are posterior means of ${density.draws} draws, with ${levelWords(density.level)}s cell by cell.${some}`;
+  const coarse = density.size < density.usual ? ` So that all ${density.times.length} times fit into the page, the grid has ${density.size} cells along the longer side, not ${density.usual}.` : "";
+  return `The density is ${density.units} and integrates to one over the domain at every time. Numbers are posterior means of ${density.draws} draws, with ${levelWords(density.level)}s cell by cell.${coarse}${some}`;
 }
 
 // A density in the units of the user, from the whole number that is stored.
@@ -110,8 +109,14 @@ function valueAt(view, number) {
 function riseAt(view, number) {
   const pair = pairOf(view);
   if (!pair) return null;
-  const rise = view.density.rise[pair.at * view.density.count + number];
+  const rise = view.density.rise[pair.at * view.density.count + number] % view.density.open;
   return pair.back ? 100 - rise : rise;
+}
+
+// Whether the chance, before it was rounded, leaves open if the density rose or fell.
+function isOpen(view, number) {
+  const pair = pairOf(view);
+  return pair !== null && view.density.rise[pair.at * view.density.count + number] >= view.density.open;
 }
 
 function changeEnds(view, number) {
@@ -213,8 +218,8 @@ function hatch(view, pen, frame) {
   const { density } = view, [rows, columns] = density.shape;
   const open = new Path2D(), wide = frame.wide / columns, tall = frame.tall / rows;
   density.nearest.forEach((number, at) => {
-    const rise = riseAt(view, number), row = Math.floor(at / columns);
-    if (rise > 100 - SURE && rise < SURE) open.rect(frame.left + (at % columns) * wide, frame.top + (rows - 1 - row) * tall, wide, tall);
+    const row = Math.floor(at / columns);
+    if (isOpen(view, number)) open.rect(frame.left + (at % columns) * wide, frame.top + (rows - 1 - row) * tall, wide, tall);
   });
   pen.save();
   pen.clip(open);
@@ -281,7 +286,7 @@ function drawScale(view, [low, high]) {
   bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   const names = {
     density: `Density, ${density.units}`, sd: `Posterior standard deviation of the density, ${density.units}`,
-    change: `Change of the density since ${density.times[state.reference]}, ${density.units}. Hatched: the probability of an increase is between ${100 - SURE} and ${SURE}\u00a0%`,
+    change: `Change of the density since ${density.times[state.reference]}, ${density.units}. Hatched: the probability of an increase is between ${100 - density.sure} and ${density.sure}\u00a0%`,
   };
   const numbers = [low, (low + high) / 2, high].map((value) => digits(value * density.unit));
   if (state.mode === "change") numbers[2] = `+${numbers[2]}`;

@@ -142,7 +142,9 @@ def noise(tree: xr.DataTree, report: NoiseReport) -> dict[str, Any] | None:
         "noise": [plain(share, 4) for share in shares[1]],
         "alike": plain(alike),
         "farthest": FARTHEST,
-        "counts": [len(data), len(near)],
+        # Every noise set is compared with the same rows.
+        "counts": [stored.sizes["row"], len(near)],
+        "sets": stored.sizes["noise_set"],
         "rows": rows,
         "total": len(report.table),
     }

@@ -14,7 +14,7 @@ from ncbayes.base import FloatArray
 from ncbayes.fields import Field, stored_field
 from ncbayes.posterior import Posterior
 from ncbayes.readout import labels_of, points_of
-from ncbayes.sites import user_coordinates
+from ncbayes.sites import sites, user_coordinates
 from ncbayes.spaces import Region
 from ncbayes.webreport.packing import decimals_of, packed, plain, whole
 
@@ -24,6 +24,12 @@ CELLS, CURVE = 60, 200
 MOST_DRAWS, MOST_VALUES = 500, 40_000_000
 # What the numbers of the maps may take, in bytes before base64, which adds a third: of 5 MB.
 MOST_BYTES = 3_000_000
+# Two bytes each for mean, sd and both ends, and at least one for the probability of an increase.
+CELL_BYTES = 9
+# An increase is sure with this probability in percent, a decrease with 100 less this.
+SURE = 95
+# Added to the percents of an increase where it is open whether there is one.
+OPEN = 128
 # More points than this hide the map.
 MOST_POINTS = 20_000
 # Beyond this ratio of height and width a map is stretched.
@@ -35,7 +41,8 @@ def density(posterior: Posterior, labels: list[str], level: float) -> dict[str, 
     field = stored_field(posterior.data, "webreport.write")
     times = [labels_of(posterior).index(label) for label in labels]
     flat = len(field.axes) == 2
-    size = CELLS if flat else CURVE
+    usual = CELLS if flat else CURVE
+    size = _size(field, usual, len(labels))
     cells = size ** len(field.axes) * len(labels_of(posterior))
     draws = max(2, min(MOST_DRAWS, MOST_VALUES // cells))
     values = densities.density_draws(posterior, size=size, draws=draws).isel(time=times)
@@ -47,6 +54,8 @@ def density(posterior: Posterior, labels: list[str], level: float) -> dict[str, 
         "times": labels,
         "level": level,
         "draws": len(table),
+        "size": size,
+        "usual": usual,
         "units": values.attrs["units"],
         "ticks": [[plain(tick, 9) for tick in values[name].to_numpy()] for name in _names(values)],
         "points": _points(posterior, field, labels),
@@ -56,6 +65,17 @@ def density(posterior: Posterior, labels: list[str], level: float) -> dict[str, 
         found |= _ground(field, values.shape[2:], inside)
         found |= _changes(table, level, found["decimals"])
     return found
+
+
+def _size(field: Field, usual: int, times: int) -> int:
+    """Cells along the longer side: the usual number, or about the most with room."""
+    size = usual
+    while size > 2:
+        needed = CELL_BYTES * times * int(sites(field, None, size, "webreport.write").inside.sum())
+        if needed <= MOST_BYTES:
+            break
+        size = max(2, min(size - 1, int(size * (MOST_BYTES / needed) ** (1 / len(field.axes)))))
+    return size
 
 
 def _names(values: Any) -> list[str]:
@@ -114,11 +134,11 @@ def _changes(table: FloatArray, level: float, decimals: int) -> dict[str, Any]:
         references = np.unique(np.linspace(0, times - 1, count).round().astype(int)).tolist()
         pairs = [(a, b) for a, b in pairs if a in references or b in references]
     tail = (1 - level) / 2
-    rise = np.empty((len(pairs), cells))
+    rise = np.empty((len(pairs), cells), dtype=np.uint8)
     ends = np.empty((2, len(pairs), cells)) if whole_story else None
     for k, (a, b) in enumerate(pairs):
         step = table[:, b] - table[:, a]
-        rise[k] = 100 * (step > 0).mean(axis=0)
+        rise[k] = _percents((step > 0).sum(axis=0), len(step))
         if ends is not None:
             ends[:, k] = np.quantile(step, [tail, 1 - tail], axis=0)
     # Changes have a sign, which takes half of the whole numbers.
@@ -126,7 +146,9 @@ def _changes(table: FloatArray, level: float, decimals: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "pairs": [list(pair) for pair in pairs],
         "references": references,
-        "rise": packed(np.floor(rise + 0.5), "u1"),
+        "rise": packed(rise, "u1"),
+        "sure": SURE,
+        "open": OPEN,
         "change_decimals": fewer,
         "change_low": None,
         "change_high": None,
@@ -135,6 +157,12 @@ def _changes(table: FloatArray, level: float, decimals: int) -> dict[str, Any]:
         found |= {"change_low": whole(ends[0], fewer, "i2")}
         found |= {"change_high": whole(ends[1], fewer, "i2")}
     return found
+
+
+def _percents(risen: NDArray[np.intp], draws: int) -> NDArray[np.intp]:
+    """Draws that rose, in whole percents; what is open is marked by the number before rounding."""
+    open_ = (100 * risen > (100 - SURE) * draws) & (100 * risen < SURE * draws)
+    return (200 * risen + draws) // (2 * draws) + OPEN * open_
 
 
 def _points(posterior: Posterior, field: Field, labels: list[str]) -> dict[str, Any]:

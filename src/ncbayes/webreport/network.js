@@ -73,7 +73,7 @@ function networkParts(net) {
     controls: element("div", { class: "controls" }),
     count: element("p", { id: "count", role: "status" }),
     drawing: element("div", { class: "drawing" }, svg),
-    panel: element("div", { class: "panel", id: "edge-panel" }),
+    panel: element("div", { class: "panel", id: "edge-panel", "aria-live": "polite" }),
     table: sortableTable("Edges", edgeColumns(net), "strength"),
   };
 }
@@ -314,9 +314,10 @@ function nextEdge(view, key) {
   const list = view.state.listed, at = list.indexOf(view.state.edge);
   if (key === "Escape") return null;
   if (!list.length) return undefined;
-  const moves = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: list.length - 1 };
-  if (!(key in moves)) return undefined;
-  return list[(moves[key] + list.length) % list.length];
+  // Without an edge, at is -1: the next is the first one, and the one before is the last.
+  const last = list.length - 1, after = at === last ? 0 : at + 1, before = at <= 0 ? last : at - 1;
+  const moves = { ArrowRight: after, ArrowDown: after, ArrowLeft: before, ArrowUp: before, Home: 0, End: last };
+  return key in moves ? list[moves[key]] : undefined;
 }
 
 function nearestEdge(view, event) {
@@ -354,9 +355,7 @@ function showEdge(view, edge) {
   const threshold = view.net.thresholds[view.state.step];
   view.panel.replaceChildren(
     element("h3", { text: `${one} and ${other}` }),
-    element("p", { "aria-live": "polite" },
-      element("span", { class: "unseen", text: `${one} and ${other}. ` }),
-      "Norm ", element("b", { id: "edge-norm", text: fixed(group.norm[edge], 3) }), " (posterior median); probability that it exceeds ",
+    element("p", {}, "Norm ", element("b", { id: "edge-norm", text: fixed(group.norm[edge], 3) }), " (posterior median); probability that it exceeds ",
       `${threshold}: `, element("b", { id: "edge-probability", text: percent(sure) }), "; strength ",
       element("b", { id: "edge-strength", text: fixed(group.strength[edge], 3) }),
       isSelected(view, edge) ? "; selected." : "; not selected."),
