@@ -13,7 +13,7 @@ from scipy.io import savemat
 import ncbayes as ncb
 from conftest import LENGTH, NAMES, PLACES, SHORT, command, listing
 from ncbayes import chains
-from ncbayes.cli import jobs, plans, readouts
+from ncbayes.cli import folders, jobs, plans, readouts, specs
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -279,6 +279,126 @@ def test_a_run_is_replaced_only_by_a_run_that_works(here):
     assert set(listing(here)) == set(before)
 
 
+def test_a_fit_that_fails_takes_nothing_of_its_siblings_away(here, monkeypatch):
+    def wrong(*arguments, **options):
+        Path("new/study/other").mkdir()
+        raise ncb.InputError("no")
+
+    monkeypatch.setattr("ncbayes.cli.jobs.fitted", wrong)
+    assert command("fit", "ising", "votes.csv", "--out", "new/study/one").exit_code == 2
+    assert set(listing(Path("new"))) == {"study", "study/other"}
+
+
+def a_run(folder, *finished):
+    Path(folder).mkdir()
+    for name in ("run.toml", *finished):
+        Path(folder, name).write_text(f"{folder} {name}")
+
+
+def overwritten(monkeypatch, error, out="run"):
+    """What a command says whose fit writes a checkpoint and then fails."""
+
+    def failing(made, out, keep, quiet):
+        (out / "checkpoint").mkdir()
+        (out / "checkpoint" / "chain").write_text("draws")
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ncbayes.cli.jobs.fitted", failing)
+        return command("fit", "ising", "votes.csv", "--quiet", "--out", out, "--overwrite")
+
+
+@pytest.mark.parametrize("error", [ncb.InputError("no"), OSError(28, "full"), RuntimeError("ours")])
+def test_any_failure_brings_the_run_back_that_was_to_be_replaced(here, monkeypatch, error):
+    a_run("run", "posterior.nc")
+    before = listing(here)
+    assert overwritten(monkeypatch, error).exit_code != 0
+    assert listing(here) == before
+
+
+def test_a_run_that_waits_to_be_replaced_is_never_lost(here, monkeypatch):
+    a_run("run", "posterior.nc")
+    good = listing(Path("run"))
+    result = overwritten(monkeypatch, jobs.Stopped())
+    assert result.exit_code == 130
+    assert result.stderr == (
+        "ncbayes: stopped; ncbayes resume run goes on where it was; until it is done, "
+        f"'{here / '.run.before'}' holds the run before\n"
+    )
+    assert set(os.listdir("run")) == {"run.toml", "checkpoint"}
+    assert listing(Path(".run.before")) == good
+    # Stopped once more: the good run still waits, not what was stopped.
+    overwritten(monkeypatch, jobs.Stopped())
+    assert listing(Path(".run.before")) == good
+    # A mistake brings it back.
+    assert overwritten(monkeypatch, ncb.InputError("no")).exit_code == 2
+    assert listing(Path("run")) == good
+    assert not Path(".run.before").exists()
+
+
+def test_of_two_runs_the_finished_one_waits(here, monkeypatch):
+    a_run(".run.before", "posterior.nc")
+    a_run("run", "posterior.nc")
+    new = listing(Path("run"))
+    overwritten(monkeypatch, ncb.InputError("no"))
+    assert listing(Path("run")) == new
+    assert not Path(".run.before").exists()
+
+
+def test_a_fit_that_crashes_can_be_resumed(here, monkeypatch):
+    assert overwritten(monkeypatch, RuntimeError("ours")).exit_code == 1
+    assert set(os.listdir("run")) == {"run.toml", "checkpoint"}
+
+
+def test_a_run_in_a_link_or_in_the_folder_where_one_stands_is_replaced(here, monkeypatch):
+    Path("data").mkdir()
+    Path("data/target").mkdir()
+    Path("link").symlink_to("data/target")
+    for seed in ("1", "2", "3"):
+        fitted("ising", "votes.csv", *SHORT, "--seed", seed, "--out", "link", "--overwrite")
+        assert Path("link").is_symlink()
+        assert tomllib.loads(Path("data/target/run.toml").read_text())["fit"]["seed"] == int(seed)
+        assert os.listdir("data") == ["target"]
+    monkeypatch.chdir("data/target")
+    fitted("ising", "../../votes.csv", *SHORT, "--out", ".", "--overwrite")
+    assert set(os.listdir(".")) == {"run.toml", "posterior.nc", "summary.csv", "edges.csv"}
+    assert os.listdir("..") == ["target"]
+
+
+def test_what_a_killed_writer_has_left_is_ours(tmp_path):
+    a_run(tmp_path / "run", ".posterior.nc.part", "Network.PNG", ".report.html.part")
+    folders.check_folder(tmp_path / "run", overwrite=True)
+    a_run(tmp_path / "other", ".notes.part")
+    with pytest.raises(ncb.InputError, match=r"holds '.notes.part', which is not a run's"):
+        folders.check_folder(tmp_path / "other", overwrite=True)
+
+
+def test_a_column_named_twice_means_either_value(here):
+    either = ["--where", "task=go", "--where", "task=stop"]
+    fitted("torus", "trials.csv", *either, *SHORT)
+    assert len(observed(Path("trials-run"))) == 40
+    table = tomllib.loads(Path("trials-run/run.toml").read_text())
+    assert table["data"]["where"] == {"task": ["go", "stop"]}
+
+
+def test_what_was_read_is_said(here):
+    def said(*words):
+        return jobs.ready(specs.Job(here, *words)).notes[0]
+
+    votes = pd.read_csv("votes.csv", dtype=object).assign(g=["01"] * 60)
+    votes.loc[[3, 5], "a"] = None
+    votes.to_csv("gaps.csv", index=False)
+    data = {"file": "gaps.csv", "group": "g", "missing": "drop"}
+    assert said(data, {"name": "Ising"}) == (
+        "gaps.csv: 58 rows of 4 columns in 1 group, 2 left out for gaps"
+    )
+    assert said({**data, "columns": ["b"]}, {"name": "Ising"}) == (
+        "gaps.csv: 60 rows of 1 column in 1 group"
+    )
+    made = jobs.ready(specs.Job(here, data, {"name": "Ising"}))
+    assert list(made.call.args[1]) == ["01"]
+
+
 def test_a_mistake_of_ours_leaves_what_was_done(here, monkeypatch):
     def wrong(posterior):
         raise RuntimeError("ours")
@@ -340,5 +460,4 @@ def test_a_plan_that_memory_does_not_hold_is_refused(here, monkeypatch):
 
 
 def test_jobs_know_their_own_files():
-    assert jobs.RUN in jobs.OURS
-    assert readouts.POSTERIOR in jobs.OURS
+    assert {folders.RUN, folders.CHECKPOINT, folders.POSTERIOR} <= set(folders.OURS)

@@ -118,6 +118,8 @@ def test_a_picture_is_put_into_the_folder_by_default(graph_run, tmp_path):
         ),
         (("network", "--rule", "best"), 'rule must be "median" or "interval", got \'best\''),
         (("network", "--out", "a.xyz"), "a picture must end in .png, .pdf, .svg"),
+        (("network", "--out", "a.html"), "a picture must end in .png, .pdf, .svg, .gif, .jpg, got"),
+        (("network", "--group", "x"), "groups ['all'], and the command is 'x'; pass --group 'all'"),
         (("network", "--out", "none/a.png"), "can't write to 'none/a.png': it must be a file in"),
         (("maps",), "plots.density_maps needs the posterior of a density"),
         (("trace", "--most", "0"), "most must be a whole number, 1 or more"),
@@ -128,6 +130,35 @@ def test_pictures_that_cannot_be_drawn(graph_run, words, message):
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert message in result.stderr
+
+
+def test_an_animation_is_no_picture(density_run):
+    result = command("plot", density_run, "animation", "--out", "a.png")
+    assert result.exit_code == 2
+    assert "an animation must end in .gif, .html, got 'a.png'" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the full disk of Linux")
+def test_a_picture_on_a_full_disk_is_one_line(graph_run, tmp_path):
+    (tmp_path / "full.svg").symlink_to("/dev/full")
+    result = command("plot", graph_run, "adjacency", "--out", tmp_path / "full.svg")
+    assert (result.exit_code, result.stderr) == (2, "ncbayes: No space left on device\n")
+
+
+def test_names_of_pictures_differ_also_where_case_does_not_count():
+    found = readouts.file_names(["a/b", "a_b", "A_B", "a_b-2", "c"])
+    assert found[0] == "a_b"
+    assert len({name.casefold() for name in found}) == 5
+
+
+def test_hints_can_be_pasted(graph_run, tmp_path):
+    run = tmp_path / "my run"
+    shutil.copytree(graph_run, run)
+    assert f"summary '{run}'" in command("resume", run).stderr
+    command("report", run)
+    assert f"ncbayes fit '{run / 'run.toml'}'" in (run / "report.html").read_text()
+    (run / "posterior.nc").unlink()
+    assert f"ncbayes resume '{run}' goes on" in command("summary", run).stderr
 
 
 def test_the_report_says_how_to_repeat_the_run(graph_run, tmp_path):
@@ -169,6 +200,27 @@ def test_a_check_of_a_short_run_asks_for_more_draws(graph_run):
     assert "--draws " in found["convergence"]["lines"][-1]
     assert found["predictive"]["fine"]
     assert "of 4 comparisons" in found["predictive"]["lines"][0]
+
+
+def test_one_chain_is_not_said_to_have_converged(gaussian):
+    posterior = gaussian[1]
+    one = ncb.Posterior(posterior.data.isel(chain=[0]))
+    found = checks._convergence(one, [])
+    assert found.fine is False
+    assert found.lines == ("one chain: R-hat is not known; fit with --chains 4",)
+    assert checks._convergence(posterior, []).fine
+
+
+def test_data_that_have_changed_are_not_taken_for_those_of_the_run(graph_run, tmp_path):
+    shutil.copytree(graph_run, tmp_path / "run")
+    data = (graph_run.parent / "angles.csv").read_text()
+    (tmp_path / "angles.csv").write_text(data.replace("1", "2"))
+    found = document("check", tmp_path / "run", "--json", code=1)
+    assert found["predictive"]["fine"] is None
+    assert "angles.csv' has changed since the run" in found["predictive"]["lines"][0]
+    result = command("plot", tmp_path / "run", "density")
+    assert result.exit_code == 2
+    assert "angles.csv' has changed since the run" in result.stderr
 
 
 def test_a_check_of_a_density_looks_at_every_time(density_run):
@@ -237,6 +289,26 @@ def test_points_that_are_not_where_the_density_is_are_noticed(density_run):
     assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) > 0.05
     points.values[:] = points.values[0]
     assert max(checks._over_space(posterior, np.random.default_rng(1)).values()) < 0.02
+
+
+@pytest.mark.parametrize("maps", [(3, 40), (5,)], ids=["refined", "merged"])
+def test_centers_without_cells_of_a_density_raise_no_alarm(density_run, monkeypatch, maps):
+    posterior = ncb.load(density_run / "posterior.nc")
+    monkeypatch.setattr(checks, "CELLS", maps)
+    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) > 0.05
+    # On the coarse map as it is, points are where no cells are.
+    monkeypatch.setattr(checks, "FEWEST_OWN", 0)
+    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) < 0.025
+
+
+def test_maps_are_not_refined_beyond_what_memory_holds(density_run, monkeypatch):
+    posterior = ncb.load(density_run / "posterior.nc")
+    field = checks.stored_field(posterior.data, "check")
+    centers = checks.user_coordinates(field, field.model.table)
+    monkeypatch.setattr(checks, "CELLS", (3, 40))
+    assert checks._grid(posterior, field, centers)[0] == 40
+    monkeypatch.setattr(checks, "MOST_VALUES", 1000)
+    assert checks._grid(posterior, field, centers)[0] == 3
 
 
 @pytest.mark.parametrize("noise_is", ["poor", "apart"])

@@ -97,9 +97,20 @@ def test_a_changed_file_is_noticed(tmp_path):
         ("[data]\nfile = 3\n", r"^file of \[data\] in spec.toml must be text, got 3$"),
         (
             "[data]\ncolumns = [1]\n",
-            r"^columns of \[data\] in spec.toml must be a list of names, g",
+            r"^columns of \[data\] in spec.toml must be a list of names, one or more, got \[1\]$",
         ),
-        ("[data]\nwhere = 1\n", r"^where of \[data\] in spec.toml must be a table, got 1$"),
+        (
+            "[data]\nwhere = 1\n",
+            r"^where of \[data\] in spec.toml must be a table of col.*, got 1$",
+        ),
+        (
+            "[data]\nwhere = { a = [] }\n",
+            r"^where of \[data\] .* or a list of values, got {'a': \[\]}",
+        ),
+        (
+            "[data]\ncolumns = []\n",
+            r"^columns of \[data\] .* list of names, one or more, got \[\]$",
+        ),
         (
             '[data]\nunits = "grad"\n',
             r"^units of \[data\] in spec.toml must be 'degrees' or 'radia",
@@ -147,6 +158,10 @@ class Wave:
         return np.zeros(len(x))
 
 second = Wave(2)
+
+class Failing:
+    def __init__(self):
+        raise KeyError("key")
 """
 
 
@@ -154,6 +169,7 @@ second = Wave(2)
 def here(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     return specs.Job(tmp_path, {"file": "a.csv"})
 
 
@@ -241,7 +257,7 @@ def test_classes_and_objects_of_the_users_own(here):
             r"^there is no model called 'Torus Graph' \(did you mea",
         ),
         ("model", {"name": "os"}, r"^there is no model called 'os'"),
-        ("model", {"name": "Ising", "coding": "02"}, r"coding"),
+        ("model", {"name": "Ising", "coding": "02"}, r"coding=.*must be .*, got '02'"),
         (
             "model",
             {"name": "Ising", "codng": "01"},
@@ -279,7 +295,11 @@ def test_classes_and_objects_of_the_users_own(here):
             {"name": "Normal", "mean": 0.0},
             r"^Normal.match in \[noise\] has no argument 'me",
         ),
-        ("noise", {"name": "Mixture", "parts": 3, "weights": 4}, r"parts|Mixture"),
+        (
+            "noise",
+            {"name": "Mixture", "parts": 3, "weights": 4},
+            r"^Mixture needs a list of noise, such as .*, got 3$",
+        ),
         (
             "prior",
             {"name": "Normal"},
@@ -290,7 +310,10 @@ def test_classes_and_objects_of_the_users_own(here):
             {"name": "gibs"},
             r"^there is no engine called 'gibs' \(did you mean 'Gibbs'\?\)",
         ),
-        ("engine", {"name": "Tree._x"}, r"^there is no engine called 'Tree._x'"),
+        ("model", {"name": "TorusGraph.__init__"}, r"^there is no model called 'TorusGraph.__init"),
+        ("model", {"name": "TorusGraph."}, r"^there is no model called 'TorusGraph.'"),
+        ("model", {"name": "own.py:Failing"}, r"can't be made of no arguments: KeyError: 'key'$"),
+        ("model", {"name": "leaving.py:A"}, r"^leaving.py can't be run: SystemExit: 0 \(line 2\)$"),
     ],
 )
 def test_objects_that_cannot_be_made_get_one_sentence(here, section, table, message):
@@ -301,3 +324,21 @@ def test_objects_that_cannot_be_made_get_one_sentence(here, section, table, mess
 
 def test_names_in_a_job_are_relative_to_its_folder():
     assert specs.Job(Path("a"), {"file": "b.csv"}).path("b.csv") == Path("a/b.csv")
+
+
+def test_only_what_a_section_may_have_is_listed(here):
+    models, noise = objects._exported("model"), objects._exported("noise")
+    assert {"TorusGraph", "Ising"} <= set(models)
+    assert not {"DegenerateWarning", "grid_edges", "terms"} & set(models)
+    assert {"Adaptive", "Tree", "matched"} <= set(noise)
+    grid = {"name": "Ising", "nodes": 4, "edges": {"name": "grid_edges", "rows": 2, "columns": 2}}
+    assert len(objects.named("model", grid, here, KNOWN).edges) == 4
+
+
+def test_a_spec_may_begin_with_the_mark_of_an_editor(tmp_path):
+    assert job("\ufeff" + GOOD, tmp_path).model == {"name": "VonMises"}
+
+
+def test_a_list_of_values_survives_being_written_and_read(tmp_path):
+    start = specs.Job(tmp_path, {"file": "a.csv", "where": {"g": ["x", "y"]}}, {"name": "VonMises"})
+    assert job(start.text(), tmp_path).data["where"] == {"g": ["x", "y"]}

@@ -103,6 +103,7 @@ def bad_files(folder):
     (folder / "empty.csv").write_text("")
     (folder / "names.csv").write_text("a,b\n")
     (folder / "twice.csv").write_text("a,a \n1,2\n")
+    (folder / "same.csv").write_text("a,a\n1,2\n")
     (folder / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
     (folder / "long.csv").write_text("a,b\n1,2,3\n1,2,3\n")
     (folder / "table.xlsx").write_text("")
@@ -119,6 +120,7 @@ def bad_files(folder):
         ("empty.csv", {}, r"^empty.csv is empty; it must hold a table of data$"),
         ("names.csv", {}, r"^names.csv has names of columns but no rows$"),
         ("twice.csv", {}, r"^twice.csv has two columns called 'a'; names must differ$"),
+        ("same.csv", {}, r"^same.csv has two columns called 'a'; names must differ$"),
         ("ragged.csv", {}, r"^ragged.csv cannot be read as a table \(Expected 2 fields in line 3"),
         ("long.csv", {}, r"^long.csv cannot be read as a table \(Length of header"),
         ("junk.csv", {}, r"^junk.csv is not text; save the table as CSV in UTF-8$"),
@@ -211,3 +213,78 @@ def test_values_that_are_no_angles_are_refused():
         tables.radians(np.array([[0.0, 400.0]]), None, "t.csv")
     with pytest.raises(InputError, match=r"^angles in radians must lie between -2 pi and 2 pi"):
         tables.radians(np.array([[0.0, 7.0]]), "radians", "t.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["0.5,\n1.5,2\n", "0.5,nan\n1.5,2\n", "NA,1\n1.5,2\n", "0.5;-inf\n1.5;2\n"]
+)
+def test_a_first_row_of_numbers_and_gaps_is_data(tmp_path, text):
+    frame = tables.read(written(tmp_path, "t.csv", text))
+    assert list(frame.columns) == ["x1", "x2"]
+    assert frame.shape == (2, 2)
+    assert frame["x2"].iloc[1] == 2
+
+
+@pytest.mark.parametrize("header", ["nan,NA", ",0,1", "a,1"])
+def test_a_first_row_that_is_not_data_is_names(tmp_path, header):
+    rows = "1,2,3\n" if header.count(",") == 2 else "1,2\n"
+    assert len(tables.read(written(tmp_path, "t.csv", f"{header}\n{rows}"))) == 1
+
+
+def test_separators_in_quotes_separate_nothing(tmp_path):
+    text = '"a, cm, mm";"b, s, ms"\n1;2\n'
+    assert list(tables.read(written(tmp_path, "t.csv", text))) == ["a, cm, mm", "b, s, ms"]
+
+
+def test_columns_without_a_name_are_refused_unless_they_are_empty(tmp_path):
+    def others(text):
+        return tables.other_columns(tables.read(written(tmp_path, "t.csv", text)), ["g"], "t.csv")
+
+    assert others("a,g,b,\n1,2,3,\n4,5,6,\n") == ["a", "b"]
+    assert list(tables.read(written(tmp_path, "t.csv", "1,2,\n3,4,\n"))) == ["x1", "x2"]
+    for text in ("a,,g\n1,2,3\n", "a,Unnamed: 0,g\n1,2,3\n"):
+        with pytest.raises(
+            InputError, match=r"^column 2 of t.csv has no name: drop it, or choose columns by --col"
+        ):
+            others(text)
+    with pytest.raises(InputError, match=r"^column 1 of t.csv has no name"):
+        others(",0,1\n0,5,6\n")
+    with pytest.raises(InputError, match=r"^t.csv has no columns besides 'g', and the model needs"):
+        others("g\n1\n")
+
+
+def test_labels_stay_as_they_are_written(tmp_path):
+    path = written(tmp_path, "t.csv", "g,n,a\n01,1,NA\n 02 ,NA,2\nNA,3,3\n,4,4\n")
+    assert tables.read(path)["g"].dropna().tolist() == [1, 2]
+    frame = tables.read(path, labels=["g", "n"])
+    # Among numbers these words are gaps, among words they are labels.
+    assert frame["g"].isna().tolist() == [False, False, True, True]
+    assert tables.as_labels(frame["g"]).dropna().tolist() == ["01", "02"]
+    assert frame["n"].isna().tolist() == [False, True, False, False]
+    assert frame["a"].isna().tolist() == [True, False, False, False]
+    path = written(tmp_path, "w.csv", "g\nNone\nNA\nnull\nx\nnan\n")
+    kept = tables.as_labels(tables.read(path, labels=["g"])["g"])
+    assert kept.dropna().tolist() == ["None", "NA", "null", "x"]
+    assert tables.as_labels(pd.Series([1.0, np.nan])).dropna().tolist() == ["1"]
+
+
+@pytest.mark.parametrize("value", ["1", "1.0", "01", 1, 1.0])
+def test_numbers_are_chosen_as_numbers_also_where_there_are_gaps(value):
+    frame = TABLE.assign(s=[1, np.nan, 2, 1])
+    assert tables.chosen_rows(frame, {"s": value}, "t.csv").index.tolist() == [0, 3]
+    with pytest.raises(InputError, match=r"^no row of t.csv has s = 3; there is 1, 2$"):
+        tables.chosen_rows(frame, {"s": 3}, "t.csv")
+
+
+def test_a_list_of_values_means_any_of_them():
+    frame = TABLE.assign(kind=["x", "y", "z", "x"])
+    assert tables.chosen_rows(frame, {"kind": ["x", "y"]}, "t.csv").index.tolist() == [0, 1, 3]
+    with pytest.raises(InputError, match=r"^no row of t.csv has kind = 'w'; there is x, y, z$"):
+        tables.chosen_rows(frame, {"kind": ["x", "w"]}, "t.csv")
+
+
+def test_rows_keep_the_numbers_of_the_file():
+    frame = TABLE.assign(kind=["x", "y", "y", "y"], b=["1", "2", "three", "4"])
+    kept = tables.chosen_rows(frame, {"kind": "y"}, "t.csv")
+    with pytest.raises(InputError, match=r"got 'three' in row 3 "):
+        tables.numbers(kept, ["b"], "t.csv")

@@ -70,6 +70,7 @@ def demo(
 
     import ncbayes as ncb
     from ncbayes import plots
+    from ncbayes.cli.folders import quoted
 
     model, truth = ncb.models.VonMises(), np.array([1.5, 1.0])
     angles = model.sample(truth, 300, np.random.default_rng(seed))
@@ -87,7 +88,7 @@ def demo(
     chain = ncb.datasets.torus_chain(nodes=6, seed=seed)
     pd.DataFrame(chain.data, columns=chain.model.nodes).to_csv(out / "angles.csv", index=False)
     typer.echo(f"Wrote density.png, trace.png, posterior.nc and angles.csv to {out}/")
-    typer.echo(f"Next, with these angles or yours: ncbayes fit torus {out / 'angles.csv'}")
+    typer.echo(f"Next, with these angles or yours: ncbayes fit torus {quoted(out / 'angles.csv')}")
 
 
 @app.command(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes import diagnostics, predictive
 from ncbayes.base import FloatArray, InputError
@@ -27,8 +28,11 @@ LEAST_REPLICATIONS = 100
 SWEEPS = 20
 # The start of what the library says of noise that no point can be mistaken for, and of poor noise.
 APART, POOR = "noise and data are told apart", "The noise is poor"
-# Cells along a map over which densities are summed, and draws.
-CELLS, DRAWS = 40, 100
+# Cells along a map over which densities are summed: as few as give each center of the basis several
+# of its own. With fewer, a center may own points but no cell, and seem to expect none.
+CELLS, FEWEST_OWN = (40, 80, 160), 4
+# Draws whose densities are summed, and how many of their values are held at most (0.3 GB).
+DRAWS, MOST_VALUES = 100, 40_000_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ def _convergence(posterior: Posterior, lines: list[str]) -> Verdict:
     if lines:
         return Verdict(False, tuple(lines))
     table = posterior.summary()
+    if not np.isfinite(table["r_hat"]).any():
+        return Verdict(False, ("one chain: R-hat is not known; fit with --chains 4",))
     fewest = table[["ess_bulk", "ess_tail"]].min().min()
     return Verdict(
         True,
@@ -139,25 +145,47 @@ def _over_space(posterior: Posterior, rng: np.random.Generator) -> dict[str, flo
 
     field = stored_field(posterior.data, "check")
     centers = user_coordinates(field, field.model.table)
-    draws = density_draws(posterior, size=CELLS, draws=DRAWS)
-    axes = list(field.axes or draws.dims[:1:-1])
-    cells = np.stack(np.meshgrid(*(draws[name] for name in axes[::-1]), indexing="ij"), axis=-1)
-    cells = cells.reshape(-1, len(axes))[:, ::-1]
+    size, cells, owned = _grid(posterior, field, centers)
     scale = np.ptp(cells, axis=0)
+    # Centers that own too few cells even so are merged into their neighbours.
+    centers = centers[owned >= min(FEWEST_OWN, owned.max())]
     tree = cKDTree(centers / scale)
+    draws = density_draws(posterior, size=size, draws=DRAWS)
     where = tree.query(cells / scale)[1]
     mass = np.nan_to_num(draws.to_numpy().reshape(*draws.shape[:2], -1))
     shares = np.stack([mass[..., where == k].sum(axis=-1) for k in range(len(centers))], axis=-1)
     shares /= shares.sum(axis=-1, keepdims=True)
-    size, found, observed = _replications(shares.shape[1]), {}, points_of(posterior)
+    replications = _replications(shares.shape[1])
+    found, observed = {}, points_of(posterior)
     for time, label in enumerate(readouts.groups_of(posterior)):
         points = observed.get(label)
         if points is None or not len(points):
             continue
         near = tree.query(user_coordinates(field, points) / scale)[1]
         counts = np.bincount(near, minlength=len(centers))
-        found[str(label)] = _freeman_tukey(counts, shares[:, time], size, rng)
+        found[str(label)] = _freeman_tukey(counts, shares[:, time], replications, rng)
     return found
+
+
+def _grid(
+    posterior: Posterior, field: Any, centers: FloatArray
+) -> tuple[int, FloatArray, NDArray[np.intp]]:
+    """How fine a map is, the middles of its cells, and how many of them each center owns."""
+    from scipy.spatial import cKDTree
+
+    for size in CELLS:
+        draws = density_draws(posterior, size=size, draws=2)
+        axes = list(field.axes or draws.dims[:1:-1])
+        mesh = np.meshgrid(*(draws[name] for name in axes[::-1]), indexing="ij")
+        cells = np.stack(mesh, axis=-1).reshape(-1, len(axes))[:, ::-1]
+        scale = np.ptp(cells, axis=0)
+        inside = cells[np.isfinite(draws.to_numpy()[0, 0].reshape(-1))]
+        near = cKDTree(centers / scale).query(inside / scale)[1]
+        owned = np.bincount(near, minlength=len(centers))
+        finer = DRAWS // 2 * draws.size * 2 ** len(axes)
+        if owned.min() >= FEWEST_OWN or finer > MOST_VALUES:
+            break
+    return size, cells, owned
 
 
 def _freeman_tukey(counts: Any, shares: FloatArray, size: int, rng: np.random.Generator) -> float:

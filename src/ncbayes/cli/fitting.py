@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ Group = Annotated[
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(help="Only rows with this value; may be given twice.", metavar="COLUMN=VALUE"),
+    typer.Option(help="Only rows with this value; if repeated, either.", metavar="COLUMN=VALUE"),
 ]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with gaps out.")]
 Variable = Annotated[str | None, typer.Option(help="MAT: the matrix to take.", metavar="NAME")]
@@ -252,7 +253,7 @@ def _data(
     if columns is not None:
         table["columns"] = _words("--columns", columns)
     if where:
-        table["where"] = dict(_pair(each) for each in where)
+        table["where"] = _choices(where)
     if drop_missing:
         table["missing"] = "drop"
     return table | {name: value for name, value in others.items() if value is not None}
@@ -265,6 +266,14 @@ def _words(option: str, text: str) -> list[str]:
             f"must be different names with commas between them, got {text!r}", param_hint=option
         )
     return words
+
+
+def _choices(where: list[str]) -> dict[str, Any]:
+    """The values of columns; those of a column that is named twice are a list."""
+    values: dict[str, list[str]] = {}
+    for name, value in map(_pair, where):
+        values.setdefault(name, []).append(value)
+    return {name: each if len(each) > 1 else each[0] for name, each in values.items()}
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -287,14 +296,21 @@ def fit(job: Any, out: Path, options: Options) -> None:
 
     try:
         found = jobs.run(job, out, options.overwrite, options.keep_checkpoint, options.quiet)
-    except KeyboardInterrupt:
+    except jobs.Stopped:
         stopped(out)
+    except KeyboardInterrupt:
+        note("stopped before the fit began; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
     show_run(found, options.json)
 
 
 def stopped(out: Path) -> None:
     """Say how to go on after Ctrl-C."""
-    note(f"stopped; ncbayes resume {out} goes on where it was")
+    from ncbayes.cli import folders
+
+    waiting = folders.before(out)
+    old = f"; until it is done, {str(waiting)!r} holds the run before" if waiting.is_dir() else ""
+    note(f"stopped; ncbayes resume {folders.quoted(out)} goes on where it was{old}")
     raise typer.Exit(INTERRUPTED)
 
 
@@ -303,24 +319,24 @@ def show_run(found: dict[str, Any], json: bool) -> None:
     if json:
         print_json(found)
         return
-    out = found["run"]
+    out, name = found["run"], shlex.quote(found["run"])
     typer.echo(
         f"{found['model']}, {found['rows']} rows, {found['chains']} chains of {found['draws']} "
         f"draws: {found['seconds']:.1f} s, seed {found['seed']}"
     )
     typer.echo(f"Wrote to {out}/: {', '.join(found['files'])}")
-    typer.echo(f"Next: ncbayes check {out}, ncbayes summary {out}, ncbayes report {out}")
+    typer.echo(f"Next: ncbayes check {name}, ncbayes summary {name}, ncbayes report {name}")
 
 
 def plan(job: Any, out: Path, options: Options) -> None:
     """Say what the fit would take."""
-    from ncbayes.cli import jobs, plans
+    from ncbayes.cli import folders, jobs, plans
 
     made = jobs.ready(job)
     if not options.quiet:
         for line in made.notes:
             note(line)
-    jobs.check_folder(out, options.overwrite)
+    folders.check_folder(out, options.overwrite)
     found = plans.plan(made)
     if options.json:
         print_json(found)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import secrets
 import shutil
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import ncbayes as ncb
 from ncbayes import inputs, over_time
-from ncbayes.base import InputError
-from ncbayes.cli import objects, readouts, tables
+from ncbayes.base import InputError, shown
+from ncbayes.cli import folders, objects, readouts, tables
+from ncbayes.cli.folders import CHECKPOINT, RUN
 from ncbayes.cli.specs import Job
 from ncbayes.cli.terminal import note, spoken
 from ncbayes.posterior import Posterior
@@ -26,12 +30,13 @@ from ncbayes.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-RUN, CHECKPOINT = "run.toml", "checkpoint"
-# What a run's folder may hold besides pictures and reports.
-OURS = (RUN, CHECKPOINT, readouts.POSTERIOR, "summary.csv", "edges.csv")
-PICTURES = (".png", ".pdf", ".svg", ".gif", ".html", ".jpg")
 # What fit and fit_density_over_time call the same, and where they are written down.
 COUNTS = ("draws", "tune", "chains")
+LEAST = {"draws": 1, "tune": 0, "chains": 1, "cores": 1, "seed": 0}
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, when there is something with which resume goes on."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Ready:
     model: Any
     rows: int
     notes: tuple[str, ...]
+    # The number in the file of each row, counted from 1, by group; None: all of them.
+    numbers: Mapping[str | None, Any] = field(default_factory=dict)
 
 
 def ready(job: Job) -> Ready:
@@ -53,6 +60,9 @@ def ready(job: Job) -> Ready:
     counts = {name: defaults[name].default for name in COUNTS}
     seed = {"seed": secrets.randbelow(2**31)}
     full = {**counts, **seed, **made.job.fit}
+    for name, least in LEAST.items():
+        if name in full:
+            inputs.checked_count(name, full[name], least)
     call = partial(made.call, **{name: value for name, value in full.items() if name != "cores"})
     notes = made.notes
     if job.version is not None and job.version != ncb.__version__:
@@ -70,7 +80,8 @@ def _model(job: Job) -> Ready:
     file, notes = Path(job.data["file"]).name, []
     if "time" in job.data:
         raise InputError("time is for densities over time; use group for groups of other models")
-    points, labels, columns = _points(job)
+    read = _points(job)
+    points, labels, columns = read.points, read.labels, read.columns
     known: dict[str, Callable[[], Any]] = {
         "nodes": lambda: list(columns),
         "dimension": lambda: len(columns),
@@ -92,22 +103,37 @@ def _model(job: Job) -> Ready:
     if labels is not None:
         grouped = {label: grouped[labels == label] for label in dict.fromkeys(labels)}
     call = partial(ncb.fit, model, grouped, **_others(job, known, inputs.WORDS))
-    notes.insert(0, f"{file}: {len(points)} rows of {points.shape[1]} columns")
+    groups = "" if labels is None else f" in {_counted(len(grouped), 'group')}"
+    size = f"{len(points)} rows of {_counted(points.shape[1], 'column')}"
+    notes.insert(0, f"{file}: {size}{groups}{_gaps(read.left_out)}")
+    numbers: dict[str | None, Any] = {None: read.rows}
     if labels is not None:
-        notes[0] += f" in {len(grouped)} groups"
-    return Ready(dataclasses.replace(job, data=data), call, model, len(points), tuple(notes))
+        numbers |= {label: read.rows[labels == label] for label in grouped}
+        # Errors of all groups together count through one group after the other.
+        numbers[None] = np.concatenate([numbers[label] for label in grouped])
+    complete = dataclasses.replace(job, data=data)
+    return Ready(complete, call, model, len(points), tuple(notes), numbers)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _gaps(left_out: int) -> str:
+    return f", {left_out} left out for gaps" if left_out else ""
 
 
 def model_of(job: Job) -> Any:
     """The model of a run, from its run.toml; None for a density over time."""
     if job.density is not None:
         return None
+    job.checked_files()
     names = job.data.get("columns")
     known: dict[str, Callable[[], Any]] = {
-        "nodes": lambda: names or _points(job)[2],
-        "dimension": lambda: len(names or _points(job)[2]),
-        "data": lambda: _points(job)[0],
-        "points": lambda: _points(job)[0],
+        "nodes": lambda: names or _points(job).columns,
+        "dimension": lambda: len(names or _points(job).columns),
+        "data": lambda: _points(job).points,
+        "points": lambda: _points(job).points,
     }
     return objects.named("model", job.model, job, known)
 
@@ -116,33 +142,54 @@ def _name(job: Job) -> str:
     return str(job.model.get("name"))
 
 
-def _points(job: Job) -> tuple[Any, Any, list[str]]:
-    """The data as an array, the label of each row or None, and the names of the columns."""
+@dataclass(frozen=True)
+class _Read:
+    """The data as an array, the label and the number of each row, and the names of the columns."""
+
+    points: Any
+    labels: Any
+    columns: list[str]
+    rows: Any
+    left_out: int = 0
+
+
+def _points(job: Job) -> _Read:
     path = job.path(job.data["file"])
     if path.suffix.lower() == ".npy":
         array = tables.numpy_array(path)
         if array.ndim == 3:  # graphs, as (graph, node, node)
-            return array, None, [str(k + 1) for k in range(array.shape[1])]
+            return _graphs(job, array)
     group = job.data.get("group")
-    frame = _rows(job, [group] if group else [])
+    frame = _rows(job)
     columns = list(job.data.get("columns") or ())
     if not columns:
-        other = {group, *job.data.get("where", {})}
-        columns = [name for name in frame.columns if name not in other]
-    file = path.name
-    frame = tables.complete_rows(frame, columns, job.data.get("missing", "error"), file)
-    labels = None if group is None else frame[group].astype(str).to_numpy()
-    return tables.numbers(frame, columns, file), labels, columns
+        taken = [*([] if group is None else [group]), *job.data.get("where", {})]
+        columns = tables.other_columns(frame, taken, path.name)
+    needed = [*([] if group is None else [group]), *columns]
+    kept = tables.complete_rows(frame, needed, job.data.get("missing", "error"), path.name)
+    labels = None if group is None else tables.as_labels(kept[group]).to_numpy()
+    points = tables.numbers(kept, columns, path.name)
+    return _Read(points, labels, columns, kept.index.to_numpy() + 1, len(frame) - len(kept))
 
 
-def _rows(job: Job, needed: list[str]) -> pd.DataFrame:
-    """The rows that are meant, with values in the columns that all of them need."""
+def _graphs(job: Job, array: Any) -> _Read:
+    for key in ("group", "columns", "where"):
+        if key in job.data:
+            raise InputError(
+                f"{Path(job.data['file']).name} holds graphs (an array of 3 axes), of which no "
+                f"rows or columns can be chosen; leave {key} out"
+            )
+    names = [str(k + 1) for k in range(array.shape[1])]
+    return _Read(array, None, names, np.arange(len(array)) + 1)
+
+
+def _rows(job: Job) -> pd.DataFrame:
+    """The rows that are meant."""
     data, path = job.data, job.path(job.data["file"])
-    frame = tables.read(path, data.get("variable"), data.get("names"))
-    frame = tables.chosen_rows(frame, data.get("where", {}), path.name)
-    if needed:
-        frame = tables.complete_rows(frame, needed, data.get("missing", "error"), path.name)
-    return frame
+    where = data.get("where", {})
+    labels = {data.get("group"), *where} - {None, data.get("time")}
+    frame = tables.read(path, data.get("variable"), data.get("names"), labels)
+    return tables.chosen_rows(frame, where, path.name)
 
 
 def _density(job: Job) -> Ready:
@@ -155,7 +202,12 @@ def _density(job: Job) -> Ready:
                 f"a density over time has no {key}; it has columns, time, and degrees in [density]"
             )
     file, columns, time = Path(job.data["file"]).name, job.data["columns"], job.data["time"]
-    all_rows = _rows(job, [])
+    if len({*columns, time}) <= len(columns):
+        raise InputError(
+            "the axes and the time of a density must be different columns, got "
+            f"{', '.join(columns)} and {time}; name others by --x, --y and --time"
+        )
+    all_rows = _rows(job)
     frame = tables.complete_rows(all_rows, [*columns, time], job.data.get("missing", "error"), file)
     points = pd.DataFrame(tables.numbers(frame, columns, file), columns=columns)
     options = dict(job.density)
@@ -167,10 +219,9 @@ def _density(job: Job) -> Ready:
     options |= _others(job, {}, over_time.WORDS)
     times = frame[time].reset_index(drop=True)
     call = partial(ncb.fit_density_over_time, points, times, **options)
-    left_out = len(all_rows) - len(frame)
-    gaps = f", {left_out} left out for gaps" if left_out else ""
+    gaps = _gaps(len(all_rows) - len(frame))
     notes = (f"{file}: {len(points)} rows of {', '.join(columns)} by {time}{gaps}",)
-    return Ready(job, call, None, len(points), notes)
+    return Ready(job, call, None, len(points), notes, {None: frame.index.to_numpy() + 1})
 
 
 def _others(job: Job, known: objects.Known, words: tuple[str, ...]) -> dict[str, Any]:
@@ -190,14 +241,20 @@ def _others(job: Job, known: objects.Known, words: tuple[str, ...]) -> dict[str,
 
 def run(job: Job, out: Path, overwrite: bool, keep: bool, quiet: bool) -> dict[str, Any]:
     """Fit, and write a run's folder; what was written, and what there is to say about it."""
-    check_folder(out, overwrite)
+    folders.check_folder(out, overwrite)
     made = ready(job)
+    try:
+        text = made.job.moved(out).text().encode()
+    except UnicodeEncodeError as wrong:
+        near = wrong.object[max(0, wrong.start - 20) : wrong.end + 20]
+        raise InputError(
+            f"names of files and columns must be text in UTF-8, got {near!r}; rename it"
+        ) from wrong
     for line in made.notes if not quiet else ():
         note(line)
-    with new_folder(out, overwrite):
-        moved = made.job.moved(out)
+    with folders.new_folder(out, overwrite):
         try:
-            (out / RUN).write_text(moved.text(), encoding="utf-8")
+            (out / RUN).write_bytes(text)
         except OSError as error:
             raise InputError(f"can't write to {str(out)!r}: {error.strerror}") from error
         return fitted(made, out, keep, quiet)
@@ -205,6 +262,15 @@ def run(job: Job, out: Path, overwrite: bool, keep: bool, quiet: bool) -> dict[s
 
 def fitted(made: Ready, out: Path, keep: bool, quiet: bool, **options: Any) -> dict[str, Any]:
     """Run or go on with a fit whose folder has its run.toml, and write its results."""
+    try:
+        return _fitted(made, out, keep, quiet, options)
+    except KeyboardInterrupt as stop:
+        raise Stopped from stop
+
+
+def _fitted(
+    made: Ready, out: Path, keep: bool, quiet: bool, options: Mapping[str, Any]
+) -> dict[str, Any]:
     posterior, said = _posterior(made, out / CHECKPOINT, quiet, options)
     if posterior is None or not posterior.complete:
         raise KeyboardInterrupt
@@ -215,7 +281,7 @@ def fitted(made: Ready, out: Path, keep: bool, quiet: bool, **options: Any) -> d
     files = [RUN, *readouts.write(posterior, out)]
     if not keep:
         shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
-    shutil.rmtree(_before(out), ignore_errors=True)
+    shutil.rmtree(folders.before(out), ignore_errors=True)
     attributes = posterior.data.attrs
     return {
         "run": str(out),
@@ -240,15 +306,42 @@ def _posterior(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            posterior = made.call(checkpoint=checkpoint, progress=progress, **{**cores, **options})
+            with in_the_users_words(made):
+                posterior = made.call(
+                    checkpoint=checkpoint, progress=progress, **{**cores, **options}
+                )
         except KeyboardInterrupt:
             posterior = None
-        except (InputError, OSError, MemoryError):
-            raise
-        except Exception as wrong:
-            raise _theirs(made.job, wrong) from wrong
     ours = [each for each in caught if issubclass(each.category, UserWarning)]
-    return posterior, list(dict.fromkeys(str(each.message) for each in ours))
+    said = [_with_rows_of_the_file(str(each.message), made.numbers) for each in ours]
+    return posterior, list(dict.fromkeys(said))
+
+
+@contextmanager
+def in_the_users_words(made: Ready) -> Iterator[None]:
+    """Errors count rows as the file does, and those in a file of the user's are their mistake."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_with_rows_of_the_file(str(error), made.numbers)) from error
+    except (OSError, MemoryError):
+        raise
+    except Exception as wrong:
+        raise _theirs(made.job, wrong) from wrong
+
+
+def _with_rows_of_the_file(line: str, numbers: Mapping[str | None, Any]) -> str:
+    inside = [each for each in numbers if each and line.startswith(f"in group {shown(each)}: ")]
+    rows = numbers.get(inside[0] if inside else None, ())
+
+    def of_file(found: re.Match[str]) -> str:
+        row = int(found[1])
+        if row >= len(rows):
+            return found[0]
+        end = found[2] if found[2] == " of the data" else ""
+        return f"row {rows[row]} (counted from 1, without the names){end}"
+
+    return re.sub(r"\brow (\d+)( \(counted from 0\)| of the data)", of_file, line)
 
 
 def _theirs(job: Job, wrong: Exception) -> Exception:
@@ -263,58 +356,3 @@ def _theirs(job: Job, wrong: Exception) -> Exception:
                 f"{Path(name).name} failed in line {lines[-1]}: {type(wrong).__name__}: {wrong}"
             )
     return wrong
-
-
-@contextmanager
-def new_folder(out: Path, overwrite: bool) -> Iterator[None]:
-    """A folder for a run; if the block refuses its input, all is again as it was before."""
-    check_folder(out, overwrite)
-    before = _before(out)
-    if out.is_dir() and any(out.iterdir()):
-        shutil.rmtree(before, ignore_errors=True)
-        out.rename(before)
-    was_there = out.is_dir()
-    missing = [each for each in (out, *out.parents) if not each.exists()]
-    try:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"can't make the folder {str(out)!r}: {error.strerror}") from error
-        yield
-    except InputError:
-        if (out / readouts.POSTERIOR).exists():
-            raise
-        for each in out.iterdir() if was_there else ():
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
-        if missing:
-            shutil.rmtree(missing[-1], ignore_errors=True)
-        if before.is_dir():
-            before.rename(out)
-        raise
-
-
-def _before(out: Path) -> Path:
-    """Where a run that is replaced waits until the new one is there."""
-    return out.absolute().with_name(f".{out.absolute().name}.before")
-
-
-def check_folder(out: Path, overwrite: bool) -> None:
-    """Refuse a folder that holds something else than a run, or a run if it may not be replaced."""
-    if not out.is_dir():
-        if out.exists():
-            raise InputError(f"{str(out)!r} is a file; --out must be the name of a folder")
-        return
-    held = sorted(each.name for each in out.iterdir())
-    other = [name for name in held if name not in OURS and not name.endswith(PICTURES)]
-    if other or (held and RUN not in held):
-        raise InputError(
-            f"{str(out)!r} holds {(other or held)[0]!r}, which is not a run's; name another folder "
-            "by --out"
-        )
-    if held and not overwrite:
-        unfinished = readouts.POSTERIOR not in held
-        raise InputError(
-            f"{str(out)!r} holds a run"
-            + (f" that is not finished (ncbayes resume {out} goes on)" if unfinished else "")
-            + "; name another folder by --out, or pass --overwrite"
-        )

@@ -22,6 +22,11 @@ from ncbayes.cli.specs import Job, Table, closest
 # Where names of each section are looked up: first in the namespace of the section itself.
 NAMESPACES = {"model": "models", "noise": "noise", "prior": "priors", "engine": "engines"}
 ELSEWHERE = ("spaces", "models.terms")
+# What makes noise or priors without being one: schedules of noise, and functions.
+MAKERS = (
+    "Adaptive", "Auto", "Fixed", "Fresh", "Pooled", "Tempering", "gaussian_mixture", "margins",
+    "matched", "global_scale",
+)  # fmt: skip
 Known = Mapping[str, Callable[[], Any]]
 
 
@@ -60,8 +65,18 @@ def _argument(section: str, value: Any, job: Job, known: Known) -> Any:
 
 
 def _exported(section: str) -> list[str]:
+    """The names that a section may have: no warnings, and no functions that make other things."""
     module = importlib.import_module(f"ncbayes.{NAMESPACES[section]}")
-    return [name for name in module.__all__ if callable(getattr(module, name))]
+    there = {name: getattr(module, name) for name in module.__all__}
+    return [name for name, each in there.items() if _is_of(section, name, each)]
+
+
+def _is_of(section: str, name: str, each: Any) -> bool:
+    if section == "model":
+        return isinstance(each, type) and hasattr(each, "statistics")
+    if section == "noise":
+        return name in MAKERS or hasattr(each, "log_density")
+    return isinstance(each, type) or name in MAKERS
 
 
 def _public(module: ModuleType) -> list[str]:
@@ -76,8 +91,10 @@ def _public(module: ModuleType) -> list[str]:
 
 def _listed(section: str, name: str) -> Any:
     """What a namespace exports under a name, whatever its case, or a part of it: "Tree.match"."""
-    first, _, rest = name.partition(".")
-    places = [(f"ncbayes.{NAMESPACES[section]}", _exported(section))]
+    first, dot, rest = name.partition(".")
+    own = importlib.import_module(f"ncbayes.{NAMESPACES[section]}")
+    # Arguments of models may be what functions beside them make, as grid_edges does.
+    places = [(own.__name__, [each for each in own.__all__ if callable(getattr(own, each))])]
     for place in ELSEWHERE:
         module = importlib.import_module(f"ncbayes.{place}")
         places.append((module.__name__, _public(module)))
@@ -86,10 +103,12 @@ def _listed(section: str, name: str) -> Any:
         if first.lower() in by_case:
             exact = first if first in there else by_case[first.lower()]
             found = getattr(importlib.import_module(place), exact)
-            part = getattr(found, rest, None) if rest and rest[0] != "_" else found
+            if not dot:
+                return found
+            part = None if rest.startswith("_") else getattr(found, rest, None)
             if part is not None:
                 return part
-    known = places[0][1]
+    known = _exported(section)
     raise InputError(
         f"there is no {section} called {name!r}{closest(name, known)}; there are "
         f"{', '.join(known)}, and file.py:Name for your own"
@@ -121,14 +140,15 @@ def _module(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as wrong:
+    # sys.exit() of theirs must not end this command as if all were well.
+    except (Exception, SystemExit) as wrong:
         raise InputError(f"{path.name} can't be run: {_said(wrong, path)}") from wrong
     finally:
         del sys.modules[spec.name]
     return module
 
 
-def _said(wrong: Exception, path: Path) -> str:
+def _said(wrong: BaseException, path: Path) -> str:
     """An error of the user's code, with the line of the file where it came up."""
     lines = [f.lineno for f in traceback.extract_tb(wrong.__traceback__) if f.filename == str(path)]
     line = lines[-1] if lines else getattr(wrong, "lineno", None)
@@ -164,10 +184,13 @@ def _called(
     except InputError:
         raise
     # A constructor that takes its arguments for something else fails in its own ways.
-    except (TypeError, ValueError, AttributeError) as wrong:
+    except (Exception, SystemExit) as wrong:
+        if ".py:" not in name and not isinstance(wrong, TypeError | ValueError | AttributeError):
+            raise
         given = ", ".join(f"{key} = {shown(value)}" for key, value in arguments.items())
+        kind = f"{type(wrong).__name__}: " if ".py:" in name else ""
         raise InputError(
-            f"{name} in [{section}] can't be made of {given or 'no arguments'}: {wrong}"
+            f"{name} in [{section}] can't be made of {given or 'no arguments'}: {kind}{wrong}"
         ) from wrong
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncbayes.base import InputError
+from ncbayes.cli.folders import POSTERIOR
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-POSTERIOR = "posterior.nc"
 # More groups than this get no network picture of their own; ncbayes plot draws any of them.
 MOST_GROUPS = 6
 DPI = 150
@@ -73,8 +73,8 @@ def pictures(posterior: Posterior) -> Iterator[tuple[str, Callable[[], Figure]]]
 
     labels = groups_of(posterior)
     if is_graph(posterior):
-        for label in labels[:MOST_GROUPS]:
-            part = f"-{_file_name(label)}" if len(labels) > 1 else ""
+        parts = [f"-{name}" for name in file_names(labels[:MOST_GROUPS])]
+        for label, part in zip(labels, parts if len(labels) > 1 else [""], strict=False):
             yield f"network{part}", partial(plots.network, posterior, group=label)
             yield f"adjacency{part}", partial(plots.adjacency, posterior, group=label)
     if "field" in posterior.data.children:
@@ -106,5 +106,18 @@ def save_picture(figure: Figure, path: Path) -> None:
         plt.close(figure)
 
 
-def _file_name(label: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in label)
+def file_names(labels: Sequence[str]) -> list[str]:
+    """Labels as parts of file names that differ, also where case does not count.
+
+    >>> file_names(["a/b", "a_b", "A_B"])
+    ['a_b', 'a_b-2', 'A_B-3']
+    """
+    found: list[str] = []
+    for label in labels:
+        plain = "".join(each if each.isalnum() or each in "._-" else "_" for each in label)
+        taken, name, number = {each.casefold() for each in found}, plain, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        found.append(name)
+    return found

@@ -50,8 +50,7 @@ def add_to(app: typer.Typer) -> None:
 def opened(run: Path) -> tuple[Posterior, Path | None]:
     """The posterior of a run, and its folder if it has a run.toml."""
     from ncbayes.base import InputError
-    from ncbayes.cli.jobs import RUN
-    from ncbayes.cli.readouts import POSTERIOR
+    from ncbayes.cli.folders import POSTERIOR, RUN, quoted
     from ncbayes.posterior import load
 
     if run.is_file():
@@ -62,7 +61,7 @@ def opened(run: Path) -> tuple[Posterior, Path | None]:
         )
     is_run = (run / RUN).is_file()
     if not (run / POSTERIOR).is_file():
-        why = f"is not finished; ncbayes resume {run} goes on" if is_run else "holds no run"
+        why = f"is not finished; ncbayes resume {quoted(run)} goes on" if is_run else "holds no run"
         raise InputError(f"{str(run)!r} {why}")
     return load(run / POSTERIOR), run if is_run else None
 
@@ -81,15 +80,15 @@ def resume(
     Its draws are those of a fit that was not stopped, bit for bit.
     """
     from ncbayes.base import InputError
-    from ncbayes.cli import jobs, readouts, specs
+    from ncbayes.cli import folders, jobs, specs
 
-    if not (run / jobs.RUN).is_file():
+    if not (run / folders.RUN).is_file():
         raise InputError(f"{str(run)!r} holds no run; pass the folder that ncbayes fit has made")
-    if (run / readouts.POSTERIOR).is_file() and not (run / jobs.CHECKPOINT).is_dir():
-        raise InputError(f"{str(run)!r} is finished; see ncbayes summary {run}")
-    made = jobs.ready(specs.read(run / jobs.RUN))
+    if (run / folders.POSTERIOR).is_file() and not (run / folders.CHECKPOINT).is_dir():
+        raise InputError(f"{str(run)!r} is finished; see ncbayes summary {folders.quoted(run)}")
     options = {} if cores is None else {"cores": cores}
     try:
+        made = jobs.ready(specs.read(run / folders.RUN))
         found = jobs.fitted(made, run, keep_checkpoint, quiet, **options)
     except KeyboardInterrupt:
         stopped(run)
@@ -184,10 +183,12 @@ def plot(
         labels = readouts.groups_of(posterior)
         options = {"start": labels[0], "end": labels[-1], **options}
     if "model" in allowed:
-        options["model"] = _model(posterior, folder)[0]
+        options["model"], why_not = _model(posterior, folder)
+        if why_not and allowed["model"].default is inspect.Parameter.empty:
+            raise InputError(f"{kind} can't be drawn without the model: {why_not}")
     ending = "gif" if "path" in allowed else "png"
     path = out or (run if run.is_dir() else run.parent) / f"{kind}.{ending}"
-    _check_picture(path)
+    _check_picture(path, animated="path" in allowed)
     if "path" in allowed:
         draw(posterior, path, **options)
     else:
@@ -222,12 +223,15 @@ def _plot(kind: str) -> Any:
     return known[kind]
 
 
-def _check_picture(path: Path) -> None:
+def _check_picture(path: Path, animated: bool) -> None:
     from ncbayes.base import InputError
-    from ncbayes.cli.jobs import PICTURES
+    from ncbayes.cli.folders import PAGES, PICTURES
 
-    if path.suffix.lower() not in PICTURES:
-        raise InputError(f"a picture must end in {', '.join(PICTURES)}, got {str(path)!r}")
+    what, allowed = ("an animation", (".gif", *PAGES)) if animated else ("a picture", PICTURES)
+    if path.suffix.lower() not in allowed:
+        raise InputError(
+            f"{what} must end in {', '.join(allowed)}, got {str(path)!r}; name another by --out"
+        )
     _check_parent(path)
 
 
@@ -241,12 +245,12 @@ def _check_parent(path: Path) -> None:
 def _model(posterior: Posterior, folder: Path | None) -> tuple[Any, str]:
     """The model of a run, or None and why there is none."""
     from ncbayes.base import InputError
-    from ncbayes.cli import jobs, specs
+    from ncbayes.cli import folders, jobs, specs
 
     if folder is None:
         return None, "it needs the run's folder, with its run.toml, and not only posterior.nc"
     try:
-        return jobs.model_of(specs.read(folder / jobs.RUN)), ""
+        return jobs.model_of(specs.read(folder / folders.RUN)), ""
     except InputError as error:
         return None, f"the model can't be made again ({error})"
 
@@ -260,12 +264,14 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one HTML page with the results."""
+    from ncbayes.cli.folders import RUN, quoted
+
     posterior, folder = opened(run)
     path = out or (run if run.is_dir() else run.parent) / "report.html"
     _check_parent(path)
     from ncbayes import webreport
 
-    repeat = f"ncbayes fit {folder / 'run.toml'}" if folder is not None else None
+    repeat = None if folder is None else f"ncbayes fit {quoted(folder / RUN)}"
     name = title or (run.absolute().name if run.is_dir() else run.stem)
     webreport.write(posterior, path, title=name, repeat=repeat)
     _show_file(path, json)
@@ -274,7 +280,7 @@ def report(
 def check(
     run: Run,
     json: Json = False,
-    seed: Annotated[int, typer.Option(help="Seed of the replicated data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the replicated data.")] = 0,
 ) -> None:
     """Is the fit fine? Convergence, noise, predictions.
 

@@ -53,6 +53,10 @@ KEYS: Mapping[str, Mapping[str, Kinds]] = {
 NAMED = ("model", "noise", "prior", "engine")
 CHOICES = {"units": ("degrees", "radians"), "missing": ("error", "drop")}
 WORDS = {str: "text", list: "a list", dict: "a table", int: "a whole number", bool: "true or false"}
+SPECIAL = {
+    "columns": "a list of names, one or more",
+    "where": "a table of columns with the value of each, or a list of values",
+}
 # What run.toml adds: the version that wrote it, and the digests of the files it needs.
 VERSION, DIGESTS = "ncbayes", "sha256"
 
@@ -140,7 +144,7 @@ def read(path: Path) -> Job:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}; pass the name of a TOML file")
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
         raise InputError(f"{path.name} is not a TOML file: {wrong}") from wrong
     sections = ("data", "density", *NAMED, "fit", DIGESTS)
@@ -194,10 +198,12 @@ def _check_section(path: Path, name: str, table: Table, keys: Mapping[str, Kinds
         kinds = keys[key]
         fine = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
         if key == "columns":
-            fine = fine and all(isinstance(each, str) for each in value)
+            fine = fine and bool(value) and all(isinstance(each, str) for each in value)
+        if key == "where":
+            fine = fine and all(map(_is_choice, value.values()))
         if not fine:
             words = "a number" if float in kinds else WORDS[kinds[0]]
-            words = "a list of names" if key == "columns" else words
+            words = SPECIAL.get(key, words)
             raise InputError(
                 f"{key} of [{name}] in {path.name} must be {words}, got {shown(value)}"
             )
@@ -206,6 +212,12 @@ def _check_section(path: Path, name: str, table: Table, keys: Mapping[str, Kinds
                 f"{key} of [{name}] in {path.name} must be "
                 f"{' or '.join(map(repr, CHOICES[key]))}, got {shown(value)}"
             )
+
+
+def _is_choice(value: Any) -> bool:
+    """Whether rows can be chosen by a value, or by one of those in a list."""
+    each = value if isinstance(value, list) else [value]
+    return bool(each) and not any(isinstance(one, list | dict) for one in each)
 
 
 def check_keys(table: Iterable[str], allowed: Iterable[str], where: str) -> None:

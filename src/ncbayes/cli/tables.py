@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.cli import texts
 from ncbayes.cli.specs import closest, listed
 from ncbayes.resources import GIGABYTE, available_bytes
 from ncbayes.spaces import ANGLE_SLACK, TWO_PI
@@ -23,16 +23,21 @@ TEXT, ENDINGS = (".csv", ".tsv", ".txt"), (".csv", ".tsv", ".txt", ".parquet", "
 # Bytes of memory that reading takes for each byte of a file, at most, as measured on CSV files of
 # short numbers; a Parquet file may be packed still tighter.
 TIMES_AS_LARGE = 8
-# Bytes at the start of a file that tell whether it is text.
-LOOKED_AT = 1 << 16
 FULL_CIRCLE = 360.0
+# What pandas calls a column without a name, also in files that it has written again.
+NAMELESS = re.compile(r"Unnamed: \d+")
 
 
-def read(path: Path, variable: str | None = None, names: str | None = None) -> pd.DataFrame:
-    """The table in a file; columns without names are x1, x2 ...
+def read(
+    path: Path,
+    variable: str | None = None,
+    names: str | None = None,
+    labels: Collection[str] = (),
+) -> pd.DataFrame:
+    """The table in a file; the columns of a file without any names are x1, x2 ...
 
     ``variable`` is the matrix to take from a MATLAB file, ``names`` its variable with the names of
-    the columns.
+    the columns. The columns ``labels`` of a text file stay as they are written: 01 is not 1.
     """
     ending = _checked_file(path)
     if ending != ".mat" and (variable or names):
@@ -41,7 +46,7 @@ def read(path: Path, variable: str | None = None, names: str | None = None) -> p
             "--names out"
         )
     if ending in TEXT:
-        return _text(path)
+        return _named(path, texts.read(path, labels))
     if ending == ".parquet":
         return _parquet(path)
     return _matlab(path, variable, names) if ending == ".mat" else _frame(path, numpy_array(path))
@@ -82,50 +87,6 @@ def _checked_file(path: Path) -> str:
     return ending
 
 
-def _text(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    with path.open("rb") as file:
-        start = file.read(LOOKED_AT)
-    # The last line may end within a character.
-    lines = start.rpartition(b"\n")[0] if len(start) == LOOKED_AT else start
-    try:
-        text = lines.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise InputError(f"{path.name} is not text; save the table as CSV in UTF-8")
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    separator = max(",\t;", key=first.count)
-    cells = [cell.strip().strip('"') for cell in first.split(separator)]
-    nameless = all(_is_number(cell) for cell in cells)
-    try:
-        with warnings.catch_warnings():
-            # Of values beyond the names of columns, which would be left out.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path, sep=separator, header=None if nameless else 0, encoding="utf-8-sig",
-                skipinitialspace=True, index_col=False, low_memory=False,
-            )  # fmt: skip
-    # EmptyDataError, ParserError and UnicodeDecodeError are all of this class.
-    except (ValueError, pd.errors.ParserWarning) as wrong:
-        reason = " ".join(str(wrong).split()).removeprefix("Error tokenizing data. C error: ")
-        raise InputError(
-            f"{path.name} cannot be read as a table ({reason}); all lines must have as many values "
-            "as the first"
-        ) from wrong
-    if nameless:
-        frame.columns = [f"x{k + 1}" for k in range(frame.shape[1])]
-    return _named(path, frame)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
-
-
 def _parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
 
@@ -144,9 +105,7 @@ def _parquet(path: Path) -> pd.DataFrame:
 def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame, if it has rows, and names that differ."""
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise InputError(f"{path.name} has two columns called {twice[0]!r}; names must differ")
+    texts.check_differ(path, list(frame.columns))
     if not len(frame):
         raise InputError(f"{path.name} has names of columns but no rows")
     return frame.reset_index(drop=True)
@@ -223,21 +182,61 @@ def _matrices(path: Path) -> dict[str, NDArray[Any]]:
 def column(frame: pd.DataFrame, name: str, file: str) -> pd.Series:
     """A column by name."""
     if name not in frame.columns:
-        there = list(map(str, frame.columns))
+        there = [str(each) for each in frame.columns if not NAMELESS.fullmatch(str(each))]
         raise InputError(
             f"{file} has no column {name!r}{closest(name, there)}; it has {listed(there)}"
         )
     return frame[name]
 
 
+def other_columns(frame: pd.DataFrame, taken: Collection[str], file: str) -> list[str]:
+    """All columns but those that are taken, and those without a name and values."""
+    found = []
+    for place, name in enumerate(frame.columns):
+        if name in taken:
+            continue
+        if NAMELESS.fullmatch(name):
+            if frame[name].isna().all():
+                continue
+            raise InputError(
+                f"column {place + 1} of {file} has no name: drop it, or choose columns by --columns"
+            )
+        found.append(name)
+    if not found:
+        raise InputError(
+            f"{file} has no columns besides {', '.join(map(repr, taken))}, and the model needs at "
+            "least one: name it by --columns, or leave --group or --where out"
+        )
+    return found
+
+
+def as_labels(series: pd.Series) -> pd.Series:
+    """The values of a column as text, gaps as gaps; whole numbers have no decimals."""
+    there = series.dropna()
+    if there.dtype.kind == "f" and (there % 1 == 0).all():
+        there = there.astype(np.int64)
+    return there.astype(str).str.strip().reindex(series.index)
+
+
 def chosen_rows(frame: pd.DataFrame, where: Mapping[str, Any], file: str) -> pd.DataFrame:
-    """The rows whose columns have these values."""
-    for name, value in where.items():
-        texts = column(frame, name, file).astype(str).str.strip()
-        kept = texts == str(value)
-        if not kept.any():
-            there = sorted(texts.unique())
-            raise InputError(f"no row of {file} has {name} = {value!r}; there is {listed(there)}")
+    """The rows whose columns have these values, or one of those in a list."""
+    import pandas as pd
+
+    for name, wanted in where.items():
+        there = as_labels(column(frame, name, file))
+        numbers = pd.to_numeric(there, errors="coerce")
+        kept = np.zeros(len(frame), dtype=bool)
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            text = str(value).strip()
+            same = (there == text).to_numpy(bool)
+            if texts.is_number(text):
+                same = same | (numbers == float(text)).to_numpy(bool)
+            if not same.any():
+                known = sorted(there.dropna().unique())
+                raise InputError(
+                    f"no row of {file} has {name} = {value!r}; there is {listed(known)}"
+                )
+            kept |= same
         frame = frame[kept]
     return frame
 

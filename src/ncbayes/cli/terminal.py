@@ -28,6 +28,10 @@ SPOKEN = (
     (r'outside="drop"', "--drop-outside"),
     (r'coding="spins"', "--spins"),
     (r"\bdegrees=False", "--no-degrees"),
+    (
+        r"the posterior's groups (.*), and the call (leaves it open|is .*); pass group=",
+        r"the run's groups \1, and the command \2; pass --group ",
+    ),
 )
 
 
@@ -94,13 +98,23 @@ def _ended(error: BaseException) -> int:
     if isinstance(error, InputError):
         note(spoken(str(error)))
         return MISTAKE
-    if isinstance(error, OSError) and error.filename is not None:
-        note(f"{os.fspath(error.filename)!r}: {error.strerror}")
+    if isinstance(error, OSError):
+        _let_go_of_output()
+        where = "" if error.filename is None else f"{os.fspath(error.filename)!r}: "
+        note(f"{where}{error.strerror or error}")
         return MISTAKE
     if isinstance(error, MemoryError):
         note("there is not enough memory; see ncbayes plan --help")
         return MISTAKE
     raise error
+
+
+def _let_go_of_output() -> None:
+    """Forget output that can't be written, which Python would try again, and complain, at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def note(words: str) -> None:
