@@ -31,6 +31,7 @@ LABELS = {
     **{f"tau={tau}": f"NC-Bayes, nu = 1, tau = {tau}" for tau in (0.02, 0.03, 0.05)},
     "nu=1 tau": "NC-Bayes, nu = 1, tau fixed as in section 5.4",
     "nu=1 updated": "NC-Bayes, nu = 1, noise updated",
+    "tau=0.02 updated": "NC-Bayes, nu = 1, noise updated, tau = 0.02",
     "w=1": "H-Bayes, w = 1",
 }
 COLUMNS = {
@@ -60,10 +61,12 @@ def measured(method: str, graph: int, tune: int, draws: int) -> dict[str, float]
     """One fit."""
     simulated = ncb.datasets.torus_random(graph_seed=graph, seed=np.random.default_rng([13, graph]))
     space = simulated.model.space
-    options = torus_tables.methods(space).get(method)
+    known = torus_tables.methods(space)
+    options = known.get(method)
     if options is None:
-        new = ncb.noise.Fresh(ncb.noise.Uniform(space))
-        options = torus_tables.contrastive(1, new, tau=float(method.removeprefix("tau=")))
+        tau, _, updated = method.removeprefix("tau=").partition(" ")
+        like = known["nu=1 updated" if updated else "nu=1"]
+        options = torus_tables.contrastive(1, like["noise"], tau=float(tau))
     return torus_tables.rated(
         torus_tables.fitted_with(simulated, options, graph, tune, draws), simulated
     )
