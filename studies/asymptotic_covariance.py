@@ -73,7 +73,8 @@ def posterior_covariance(name: str, noise_ratio: int, seed: int) -> np.ndarray:
             seed=seed,
             progress=False,
         )
-    draws = [posterior.theta.to_numpy()[0, :, 0], -posterior.log_z.to_numpy()[0]]
+    own = posterior.data["normalizer"]["contrast_log_z"]
+    draws = [posterior.theta.to_numpy()[0, :, 0], -own.to_numpy()[0]]
     return np.cov(np.column_stack(draws), rowvar=False)
 
 

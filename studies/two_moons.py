@@ -8,7 +8,7 @@ of its weights). Then its last hidden layer is fixed, and the head is fitted by 
 ``models.Features``. Against it stand Gaussian mixtures: with as many parameters as the network (25
 components), and with as many components as BIC likes best. Printed is the mean log score of 2000
 held-out points, with 90 % intervals over replications; the score of the trained network without a
-posterior, normalized by quadrature; that of the true density; and how far the estimated log_z is
+posterior, normalized by quadrature; that of the true density; and how far the contrast's own -c is
 from log Z by quadrature on a grid. Replication r uses seed r, for any number. The priors and the
 rate of the training were chosen among six on the data of seed 1001.
 """
@@ -143,7 +143,7 @@ def mixture(data: np.ndarray, components: int, seed: int) -> GaussianMixture:
 
 
 def replication(seed: int, rows: int = 500, steps: int = STEPS) -> np.ndarray:
-    """Log scores in the order of COLUMNS, then log_z: its error, posterior sd, worst R-hat."""
+    """Log scores in the order of COLUMNS, then -c: its error, posterior sd, worst R-hat."""
     data, held_out = moons(rows, seed), moons(HELD_OUT, 100_000 + seed)
     weights = trained(data, seed, steps)
     model, posterior = last_layer(weights, data, seed)
@@ -156,7 +156,7 @@ def replication(seed: int, rows: int = 500, steps: int = STEPS) -> np.ndarray:
     scores = [score.mean, network, same.score(held_out), by_bic.score(held_out)]
     theta = posterior.theta.to_numpy().reshape(-1, WIDTH)[::20]
     exact = logsumexp(theta @ model.statistics(points).T, axis=1) + log_cell
-    log_z = posterior.log_z.to_numpy().ravel()
+    log_z = posterior.data["normalizer"]["contrast_log_z"].to_numpy().ravel()
     off = (log_z[::20] - exact).mean()
     worst = posterior.summary()["r_hat"].max()
     return np.array([*scores, true_log_density(held_out).mean(), off, log_z.std(), worst])
@@ -179,8 +179,8 @@ def study(replications: int, rows: int, cores: int) -> None:
         print(f"| {name} | {' | '.join(numbers)} |")
     off, spread, worst = found[:, -3], found[:, -2], found[:, -1]
     print(
-        f"\nlog_z less log Z by quadrature: mean {off.mean():.3f} ± {width * off.std(ddof=1):.3f},"
-        f" root mean square {np.sqrt((off**2).mean()):.3f}; posterior sd of log_z "
+        f"\n-c less log Z by quadrature: mean {off.mean():.3f} ± {width * off.std(ddof=1):.3f},"
+        f" root mean square {np.sqrt((off**2).mean()):.3f}; posterior sd of -c "
         f"{spread.mean():.3f}; worst R-hat {worst.max():.3f}"
     )
 

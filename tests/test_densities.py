@@ -548,8 +548,8 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.density(p, times=[[1], [2, 3]]), "times must be a list of times"),
         (lambda p: densities.density(p, size=10**9), r"size=1000000000 makes a grid of \S+ cells, "
          r"more than 4e\+06: pass a smaller size, or at=points"),
-        (lambda p: scores.log_score(p, [[-77, 38.9]] * 2, times=[[1], [2, 3]]), "one time for each of "
-         r"the 2 points, got \[\[1\], \[2, 3\]\]"),
+        (lambda p: scores.log_score(p, [[-77, 38.9]] * 2, times=[[1], [2, 3]]), "one time for each "
+         r"of the 2 points, got \[\[1\], \[2, 3\]\]"),
         (lambda p: densities.change(p, 1, "2022-02"), "different times, got '2022-02' twice"),
         (lambda p: densities.change(p, 0, 1, interval=3), 'interval must be "quantile"'),
         (lambda p: densities.exceedance(p, -1), r"0 or more \(per square kilometer\), got -1"),
@@ -557,7 +557,7 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.forecast(p, 0), "steps must be a whole number, 1 or more, got 0"),
         (lambda p: densities.forecast(p, 1001), "steps must be 1000 or less, got 1001"),
         (lambda p: densities.density(3), "densities.density needs the posterior that ncbayes.fit"),
-        (lambda p: scores.log_score(None, [[0, 0]], times=[0]), "posterior must be what ncbayes.fit, ncbayes.load"),
+        (lambda p: scores.log_score(None, [[0, 0]], times=[0]), "posterior must be what ncbayes"),
     ],
 )  # fmt: skip
 def test_errors_say_what_was_wrong(ask, message, washington):

@@ -183,7 +183,7 @@ def test_log_z_of_a_fit_is_that_of_its_draws(seed):
     error = float(posterior.data["normalizer"]["error"][0])
     assert posterior.data["normalizer"]["way"].item() == "noise"
     assert abs(off.mean()) < 5 * error
-    own = posterior.data["sample_stats"]["contrast_log_z"].to_numpy()[inside] - wanted
+    own = posterior.data["normalizer"]["contrast_log_z"].to_numpy()[inside] - wanted
     assert own.mean() < -5 * error
 
 
@@ -198,7 +198,7 @@ def test_where_log_z_cannot_be_worked_out_it_is_the_contrasts_own(monkeypatch):
     )
     assert posterior.data["normalizer"]["way"].item() == "contrast"
     assert math.isnan(posterior.data["normalizer"]["error"].item())
-    own = posterior.data["sample_stats"]["contrast_log_z"]
+    own = posterior.data["normalizer"]["contrast_log_z"]
     assert np.array_equal(own, posterior.log_z)
 
 

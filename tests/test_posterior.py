@@ -50,7 +50,8 @@ def grouped():
 
 def test_the_tree_has_the_groups_dims_and_names_of_the_schema(grouped):
     tree = grouped.data
-    assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "noise"}
+    wanted = {"posterior", "sample_stats", "observed_data", "noise", "normalizer"}
+    assert set(tree.children) == wanted
     draws = {"chain": 2, "draw": 40}
     assert dict(grouped.theta.sizes) == {**draws, "group": 2, "statistic": 2}
     assert grouped.theta.dims == ("chain", "draw", "group", "statistic")
@@ -100,8 +101,16 @@ def test_theta_and_log_z_are_the_two_parts_of_coef(grouped):
     # The engine's last coefficient is c + theta . center, the center being that of all data.
     x = np.concatenate([X, X[:20] + 1])
     center = np.concatenate([x.mean(axis=0), -(x**2).mean(axis=0) / 2])
-    np.testing.assert_allclose(grouped.log_z, coef[..., :-1] @ center - coef[..., -1], rtol=1e-12)
-    assert not np.allclose(grouped.log_z, -coef[..., -1])
+    own = grouped.data["normalizer"]["contrast_log_z"]
+    np.testing.assert_allclose(own, coef[..., :-1] @ center - coef[..., -1], rtol=1e-12)
+    assert not np.allclose(own, -coef[..., -1])
+
+
+def test_log_z_is_that_of_the_model_at_each_draw(grouped):
+    model = models.Gaussian(1)
+    wanted = [model.log_partition(theta) for theta in grouped.theta.to_numpy().reshape(-1, 2)]
+    np.testing.assert_allclose(grouped.log_z.to_numpy().ravel(), wanted, rtol=1e-12)
+    assert grouped.data["normalizer"]["way"].to_numpy().tolist() == ["exact", "exact"]
 
 
 def log_odds_of(posterior, chain, draw):
@@ -111,7 +120,7 @@ def log_odds_of(posterior, chain, draw):
     return [
         theta[0] * x
         - theta[1] * x**2 / 2
-        - posterior.log_z.values[chain, draw, 0]
+        - posterior.data["normalizer"]["contrast_log_z"].values[chain, draw, 0]
         - NORMAL.log_density(x[:, None])
         + np.log(len(points[0]) / len(points[1]))
         for x in points

@@ -63,7 +63,8 @@ def by_hand(posterior, noise_set, group):
     )
     draws = sets == noise_set
     theta = posterior.theta.sel(group=group).to_numpy()[:, draws].mean(axis=(0, 1))
-    log_z = posterior.log_z.sel(group=group).to_numpy()[:, draws].mean()
+    own = posterior.data["normalizer"]["contrast_log_z"]
+    log_z = own.sel(group=group).to_numpy()[:, draws].mean()
     points = np.concatenate([x, u])
     statistics = np.column_stack([points, -(points**2) / 2])
     log_odds = statistics @ theta - log_z - log_q + np.log(len(x) / len(u))
@@ -209,6 +210,8 @@ def test_an_error_of_the_noise_s_normalizer_is_told_where_it_shows(fits):
         def change(tree):
             values = tree["noise"]["log_z_error"]
             tree["noise"]["log_z_error"] = values.copy(data=np.full(values.shape, error))
+            ways = tree["normalizer"]["way"]
+            tree["normalizer"]["way"] = ways.copy(data=np.full(ways.shape, "contrast"))
 
         return altered(posterior, change).lines
 
@@ -218,6 +221,22 @@ def test_an_error_of_the_noise_s_normalizer_is_told_where_it_shows(fits):
     )
     assert wanted in with_error(spread)
     assert not any("The normalizer" in line for line in with_error(0.2 * spread))
+
+
+def test_a_normalizer_of_the_contrast_that_is_another_is_told(fits):
+    def lines(gap, way="exact"):
+        def change(tree):
+            own = tree["normalizer"]["contrast_log_z"]
+            tree["normalizer"]["contrast_log_z"] = own + gap
+            ways = tree["normalizer"]["way"]
+            tree["normalizer"]["way"] = ways.copy(data=np.full(ways.shape, way))
+
+        return altered(fits["fixed"], change).lines
+
+    assert any("own normalizer lies" in line and "below log Z" in line for line in lines(-9.0))
+    assert any("own normalizer lies" in line and "above log Z" in line for line in lines(9.0))
+    assert not any("own normalizer" in line for line in lines(0.0))
+    assert any("log Z could not be worked out" in line for line in lines(-9.0, "contrast"))
 
 
 def test_refused_updates_are_counted(fits):

@@ -97,7 +97,8 @@ def our_draws(posterior: ncb.Posterior) -> np.ndarray:
     """The same parameters, (chain, draw, parameter)."""
     theta = posterior.theta.to_numpy()[:, :, 0]
     log_tau = np.log(posterior.data["posterior"]["theta.tau"].to_numpy())
-    return np.concatenate([theta, posterior.log_z.to_numpy(), log_tau], axis=-1)
+    minus_c = posterior.data["normalizer"]["contrast_log_z"].to_numpy()
+    return np.concatenate([theta, minus_c, log_tau], axis=-1)
 
 
 def effective(draws: np.ndarray) -> np.ndarray:

@@ -55,7 +55,8 @@ def dense_sweep(
 def first_state(posterior: ncb.Posterior) -> TorusState:
     """Where our chain ended."""
     last = posterior.data["posterior"].to_dataset().isel(chain=0, draw=-1)
-    coef = np.append(last["theta"].to_numpy().ravel(), -last["log_z"].to_numpy())
+    last_c = posterior.data["normalizer"]["contrast_log_z"].isel(chain=0, draw=-1)
+    coef = np.append(last["theta"].to_numpy().ravel(), -last_c.to_numpy())
     local = last["theta.local"].to_numpy().ravel() ** 2
     tau = float(last["theta.tau"].to_numpy()[0]) ** 2
     return TorusState(coef, local, 1 + 1 / local, tau, 1 + 1 / tau)

@@ -70,7 +70,7 @@ def assembled(
         groups["field"] = records.field.dataset()
     # An interrupted fit may have kept chain 1 and not chain 0.
     indices = [chain.index for chain in chains]
-    for name in ("posterior", "sample_stats"):
+    for name in {"posterior", "sample_stats", "normalizer"} & set(groups):
         groups[name] = groups[name].assign_coords(chain=indices)
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = _attributes(facts)
@@ -161,7 +161,7 @@ def _normalize(
     """
     import xarray as xr
 
-    posterior, stats = groups["posterior"], groups["sample_stats"]
+    posterior = groups["posterior"]
     own = posterior["log_z"]
     log_z, facts = own.to_numpy().copy(), []
     for g in range(len(problem.labels)):
@@ -171,13 +171,12 @@ def _normalize(
             log_z[..., g] = found.drawn(rng)[1:].reshape(log_z.shape[:2])
         facts.append(("contrast", np.nan) if found is None else (found.way, found.error))
     groups["posterior"] = posterior.assign(log_z=own.copy(data=log_z))
-    groups["sample_stats"] = stats.assign(contrast_log_z=own)
     groups["normalizer"] = xr.Dataset(
         {
             "way": ("group", [way for way, _ in facts]),
             "error": ("group", [error for _, error in facts]),
-        },
-        coords={"group": list(problem.labels)},
+            "contrast_log_z": own,
+        }
     )
 
 

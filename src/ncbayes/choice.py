@@ -15,6 +15,7 @@ from ncbayes.base import FloatArray, InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, Family, families
+from ncbayes.noise.crossfit import CrossFitted
 from ncbayes.noise.tempered import Annealed, Resampled
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
@@ -55,7 +56,8 @@ def choose(
     """
     given, trials = noise_ratio or 1.0, _Trials(problem, settings, noise_ratio is None, report)
     trials.run("matched", problem.source.noises)
-    for name, fitted in families(problem.model.space).items():
+    fitters = families(problem.model.space)
+    for name, fitted in fitters.items():
         with suppress(InputError):  # no density at some of the data, say
             trials.run(name, _fitted(problem, fitted))
     for number in range(settings.rounds):
@@ -68,6 +70,8 @@ def choose(
     name = trials.chosen
     done = trials.done[name]
     noises, ratio, reason, share = done.noises, given, "as given", kept[name]
+    if name in fitters:
+        noises = _cross_fitted(problem, fitters[name], noises)
     if noise_ratio is None:
         sets = problem.source.sets(noises, [trials.rng()] * len(noises))
         target = problem.target(NoiseState(sets, 0))
@@ -191,6 +195,17 @@ def _fitted(problem: Problem, fitted: Family) -> tuple[Noise, ...] | None:
             made.append(start)
     same = all(new is old for new, old in zip(made, problem.source.noises, strict=True))
     return None if same else tuple(made)
+
+
+def _cross_fitted(problem: Problem, fitted: Family, noises: tuple[Noise, ...]) -> tuple[Noise, ...]:
+    """The chosen family fitted again, so that no row is judged by noise that has seen it.
+
+    Only the chosen one: a fit for each fold is too slow for every candidate.
+    """
+    return tuple(
+        noise if noise is start else CrossFitted.match(fitted, data)
+        for noise, start, data in zip(noises, problem.source.noises, problem.data, strict=True)
+    )
 
 
 def _base(problem: Problem) -> Literal["start"] | None:

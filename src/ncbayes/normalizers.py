@@ -6,7 +6,8 @@ the rows. Here log Z is computed for the theta of each draw, by the first of the
 is: the model's own ``log_partition``; a sum over all points (small discrete and low-dimensional
 bounded spaces); else annealed importance sampling at one reference theta,
 
-    log Z(ref) = log mean_i w_i,    log Z(theta) = log Z(ref) + log sum_i W_i exp(f_theta - f_ref)(x_i)
+    log Z(ref) = log mean_i w_i
+    log Z(theta) = log Z(ref) + log sum_i W_i exp(f_theta(x_i) - f_ref(x_i))
 
 with W the normalized weights w of the particles x: from the model at theta = 0 by its own
 conditionals where it has ``sweep``, and else from noise, by random walks on continuous spaces.
@@ -47,8 +48,8 @@ NOWHERE = -1e300
 class Normalizer:
     """log Z of each draw, (draw,), with the standard error that all of them share.
 
-    ``way`` is "exact", "sum", "annealing" (from the model at theta = 0) or "noise" (from noise), and
-    ``lost`` the share of draws too far from the reference to be known.
+    ``way`` is "exact", "sum", "annealing" (from the model at theta = 0) or "noise" (annealing from
+    noise), and ``lost`` the share of draws too far from the reference to be known.
     """
 
     log_z: FloatArray
@@ -57,7 +58,7 @@ class Normalizer:
     lost: float = 0.0
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
-        """log Z of each draw with its error, normal, so that it shows in the spread of the draws."""
+        """log Z of each draw plus a normal error, so that the draws' spread holds it."""
         return self.log_z + self.error * rng.standard_normal(len(self.log_z))
 
 

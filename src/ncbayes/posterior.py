@@ -74,12 +74,13 @@ class Posterior:
 
     ``data`` is an ``xarray.DataTree`` in ArviZ's schema, to hand to ArviZ as it is: groups
     ``posterior`` (theta (chain, draw, group, statistic), log_z (chain, draw, group), the prior's
-    scales), ``sample_stats``, ``observed_data``, ``noise``, and for noise that was made before the
-    chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise tried); for
-    graphical models ``graph`` (nodes, edges, and which statistics belong to an edge), and for
-    densities ``field`` (basis, space, times and map). Of an ``Energy`` each parameter is a variable
-    of its own name, (chain, draw, group, its own dimensions), instead of theta. Engines without
-    noise leave no ``noise``, and of them only "exact" knows log_z.
+    scales), ``sample_stats``, ``normalizer`` (how log_z was worked out, its standard error, and the
+    contrast's own -c, ``contrast_log_z``), ``observed_data``, ``noise``, and for noise that was
+    made before the chains ``adaptation`` (its updates) or ``candidates`` (what automatic noise
+    tried); for graphical models ``graph`` (nodes, edges, and which statistics belong to an edge),
+    and for densities ``field`` (basis, space, times and map). Of an ``Energy`` each parameter is a
+    variable of its own name, (chain, draw, group, its own dimensions), instead of theta. Engines
+    without noise leave no ``noise``, and of them only "exact" knows log_z.
     """
 
     data: xr.DataTree
@@ -98,7 +99,11 @@ class Posterior:
 
     @property
     def log_z(self) -> xr.DataArray:
-        """The log normalizing constant, log Z = -c, (chain, draw, group)."""
+        """The log normalizing constant at each draw, (chain, draw, group).
+
+        Worked out for the draw's theta, with its error in the spread of the draws
+        (``data["normalizer"]`` tells how, and the error); where it can't be, the contrast's own -c.
+        """
         if "log_z" not in self.data["posterior"]:
             raise InputError(
                 f"there is no log_z: {likelihood_of(self.data)} does not know the normalizing "

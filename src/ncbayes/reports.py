@@ -22,6 +22,9 @@ CERTAIN = 18.0
 ENDLESS = 10.0
 # Beyond this share of the posterior sd of log_z, the error of the noise's own normalizer shows.
 NOTICEABLE = 0.3
+# A normalizer of the contrast this far from log Z, in nats and in sds besides, is another one: the
+# curvature of log Z alone makes a difference of about (parameters) / 2n.
+APART, FAR_APART = 1.0, 5.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +79,7 @@ def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
         candidates = tree["candidates"]["kept"].to_series()
     verdict = _verdict(table, tree)
     lines = [verdict, *_certain(table), *_updates(updates)]
-    lines += [*_inherited(tree), *_spread(spread)]
+    lines += [*_inherited(tree), *_normalizers(tree), *_spread(spread)]
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
     return NoiseReport(verdict, tuple(lines), table, updates, candidates, spread)
@@ -145,8 +148,10 @@ def _updates(updates: pd.DataFrame | None) -> list[str]:
 
 
 def _inherited(tree: xr.DataTree) -> list[str]:
-    """Where the error of the noise's own normalizer shows in log_z."""
+    """Where the error of the noise's own normalizer shows in log_z, if that is the contrast's."""
     error = tree["noise"]["log_z_error"].max("noise_set")
+    if "normalizer" in tree.children:
+        error = error.where(tree["normalizer"]["way"] == "contrast", 0.0)
     spread = tree["posterior"]["log_z"].std(("chain", "draw"))
     ratio = (error / spread).fillna(0.0)
     if float(ratio.max()) <= NOTICEABLE:
@@ -158,6 +163,32 @@ def _inherited(tree: xr.DataTree) -> list[str]:
         f"{float(error.sel(group=group)):.3f}, which log_z inherits beyond its posterior sd of "
         f"{float(spread.sel(group=group)):.3f}; theta does not."
     ]
+
+
+def _normalizers(tree: xr.DataTree) -> list[str]:
+    """Groups whose log_z could not be worked out, and those where the contrast's own is another."""
+    if "normalizer" not in tree.children:
+        return []
+    ways = tree["normalizer"]["way"].to_series()
+    several, draws = len(ways) > 1, ("chain", "draw")
+    gap = tree["normalizer"]["contrast_log_z"] - tree["posterior"]["log_z"]
+    means, sds = gap.mean(draws).to_series(), gap.std(draws).to_series()
+    lines = []
+    for group, way in ways.items():
+        where = f" of group {group}" if several else ""
+        if way == "contrast":
+            lines.append(
+                f"log_z{where} is the contrast's own, -c: log Z could not be worked out at the "
+                "draws."
+            )
+        elif abs(means[group]) > APART + FAR_APART * sds[group]:
+            side = "below" if means[group] < 0 else "above"
+            lines.append(
+                f"The contrast's own normalizer{where} lies {abs(means[group]):.1f} {side} log Z "
+                "as worked out at the draws: the fitted model may have mass where there are "
+                "neither data nor noise, and should not be trusted."
+            )
+    return lines
 
 
 def _spread(spread: pd.DataFrame | None) -> list[str]:

@@ -125,7 +125,7 @@ def log_density_draws(
     draws: int = 1000,
     seed: Seed = 0,
 ) -> xr.DataArray:
-    """``log p(x)`` of every draw, (sample, point): ``theta . statistics + log_base - log Z(theta)``.
+    """``theta . statistics + log_base - log Z(theta)`` of every draw, (sample, point).
 
     Of an Energy ``log_density(params, x) - log Z(params)``. The arguments are those of
     ``log_score``; the attribute ``log_z_error`` is the standard error of log Z.

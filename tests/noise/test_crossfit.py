@@ -93,7 +93,7 @@ def test_where_parts_cannot_be_fitted_noise_is_plain(space, rows):
 
 
 def test_bad_input_is_named():
-    with pytest.raises(InputError, match="needs a function from rows to noise, such as .* got 3"):
+    with pytest.raises(InputError, match=r"needs a function from rows to noise, such as .* got 3"):
         CrossFitted.match(3, ROWS)
     with pytest.raises(InputError, match="needs a function from rows to noise"):
         CrossFitted.match(StudentT, ROWS)

@@ -81,7 +81,7 @@ class CrossFitted:
 
     @property
     def dimension(self) -> int:
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return self.whole.sample(size, rng)
