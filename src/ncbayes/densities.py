@@ -53,6 +53,7 @@ from ncbayes.readout import (
 )
 from ncbayes.sites import Sites, axis_names, checked_points, sites, units
 from ncbayes.spaces import is_numeric
+from ncbayes.spaces.rows import match_rows
 from ncbayes.stamps import chosen, later, position, positions
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def density(
     """
     found, where = _opened("densities.density", posterior, at, size, draws)
     if times is not None:
-        found = found.at(chosen(times, found.field.times, found.labels))
+        found = found.at(chosen(times, found.field.times, found.labels, found.field.style))
     return _summary(found, where, interval, level)
 
 
@@ -158,8 +159,9 @@ def change(
     found, where = _opened("densities.change", posterior, at, size, draws)
     check_interval(interval)
     check_level(level)
-    times, labels = found.field.times, found.labels
-    ends = [position(start, times, labels, "start"), position(end, times, labels, "end")]
+    times, labels, style = found.field.times, found.labels, found.field.style
+    named = {"start": start, "end": end}
+    ends = [position(time, times, labels, name, style) for name, time in named.items()]
     if ends[0] == ends[1]:
         raise InputError(f"start and end must be different times, got {labels[ends[0]]!r} twice")
 
@@ -202,13 +204,14 @@ def log_score(posterior: Density, points: Any, times: Any, *, draws: int = 1000)
     """How well the posterior, or kernels, predict held-out points at their times.
 
     The score of a point is the log of the posterior mean density there, or of the kernels'.
-    ``times`` are dates, numbers or labels as in the fit.
+    ``times`` are dates, numbers or labels, read and matched to the points as in the fit.
     """
     import xarray as xr
 
     found = source("densities.log_score", posterior, draws)
     table, where = checked_points(found.field, points, "densities.log_score")
-    groups = positions(times, len(table), found.field.times, found.labels)
+    stamps = match_rows(points, times)
+    groups = positions(stamps, len(table), found.field.times, found.labels, found.field.style)
     _check_inside(found, where)
     seen = np.unique(groups)
     some, scores = found.at(seen.tolist()), np.empty(len(table))
