@@ -145,7 +145,7 @@ REFUSED = {
     "a swapped domain": (
         DEGREES,
         {"coordinates": "degrees", "domain": [c[::-1] for c in CITY]},
-        "got none that does .*: .*, longitude before latitude",
+        "got none that does .*: swap the two columns, longitude first",
     ),
     "the whole earth": (
         DEGREES,

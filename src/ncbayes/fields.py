@@ -60,7 +60,8 @@ class Field:
         known = {name: value for name, value in told.items() if value is not None}
         # Files have no truth values.
         numbers = {k: int(v) if isinstance(v, bool) else v for k, v in known.items()}
-        return {"coordinates": "plane" if self.projection is None else "degrees", **numbers}
+        # Files give the name "coordinates" a meaning of its own.
+        return {"coordinate_system": "plane" if self.projection is None else "degrees", **numbers}
 
     @property
     def space(self) -> Space:
@@ -85,7 +86,7 @@ class Field:
         found |= {"bandwidth": model.bandwidth, "kernel": model.kernel, "dropped": self.dropped}
         if self.projection is not None:
             found |= vars(self.projection)
-        found |= {key: value for key, value in self.settings.items() if key != "coordinates"}
+        found |= {key: value for key, value in self.settings.items() if key != "coordinate_system"}
         axes = self.axes or tuple(f"x{k + 1}" for k in range(model.table.shape[1]))
         return xr.Dataset(found, {"axis": list(axes)})
 

@@ -192,7 +192,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
             "density events.csv --x LONGITUDE --y LATITUDE --time REPORT_DAT",
             "density events.csv --x LONGITUDE --y LATITUDE \\\n"
             "      --time REPORT_DAT --every month --outline city.geojson",
-            "density events.csv --x X --y Y --time DATE --degrees --day-first",
+            "density events.csv --x X --y Y --time DAY --degrees --day-first",
         ),
     ),
     "ising": (ising, ("ising symptoms.csv", "ising votes.csv --spins --engine exact")),

@@ -30,11 +30,11 @@ def match_rows(table: Any, column: Any, names: tuple[str, str] = ("points", "tim
         raise InputError(
             f"{both}, so their rows can't be matched by label, as pandas objects are: "
             f"{len(strange)} of {len(own)} labels of {second} are not among those of {first}, the "
-            f"first {shown(own[strange[0]])}; {remedy}"
+            f"first {shown(own.tolist()[strange[0]])}; {remedy}"
         )
     if not (rows.is_unique and own.is_unique):
         twice = next(each for each in (rows, own) if not each.is_unique)
-        label = twice[int(np.argmax(twice.duplicated()))]
+        label = twice.tolist()[int(np.argmax(twice.duplicated()))]
         raise InputError(
             f"{both}, and labels that occur twice, such as {shown(label)}, do not say which row "
             f"belongs to which; {remedy}"
