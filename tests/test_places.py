@@ -338,7 +338,12 @@ def test_what_was_taken_is_kept_and_used_again(tmp_path):
     days = pd.Series(pd.date_range("2023-03-01", "2023-05-28", periods=200))
     text = days.dt.strftime("%d/%m/%Y %H:%M:%S") + "+00:00"
     options = {"domain": OUTLINE, "every": "month", "tz": "America/New_York", "progress": False}
-    posterior = ncb.fit_density_over_time(CITY, text, **options, **QUICK)
+    folder = tmp_path / "checkpoint"
+    posterior = ncb.fit_density_over_time(CITY, text, checkpoint=folder, **options, **QUICK)
+    with pytest.raises(ncb.InputError, match=r"holds a run that differs in: .*tz"):
+        ncb.fit_density_over_time(
+            CITY, text, checkpoint=folder, **{**options, "tz": "UTC"}, **QUICK
+        )
     posterior.save(tmp_path / "fit.nc")
     for each in (posterior, ncb.load(tmp_path / "fit.nc")):
         facts = {name: each.data.attrs[name] for name in ("coordinate_system", "day_first", "tz")}
