@@ -81,7 +81,7 @@ def test_degrees_are_known_by_an_outline_of_geojson(tmp_path):
             assert found.projection == named.projection
             np.testing.assert_array_equal(found.groups["2022-01"], named.groups["2022-01"])
             assert found.notes[0].startswith(
-                "coordinates are taken as degrees, by the outline, which is GeoJSON in degrees: "
+                "coordinates are taken as degrees, by the outline, which is in degrees: "
             )
     assert taken(CITY, domain=OUTLINE).axes == ("longitude", "latitude")
     assert taken(CITY, domain=OUTLINE, coordinates="plane").projection is None
@@ -263,8 +263,11 @@ def test_points_far_from_all_others_are_named():
     (line,) = taken(lost, coordinates="degrees").warnings
     assert line.startswith("row 3 (counted from 0) lies at (7")
     assert "km from the middle of all points, of which three quarters are within" in line
-    with pytest.warns(ncb.FitWarning, match="row 3 .* check the sign and the order of coordinates"):
+    with pytest.warns(
+        ncb.FitWarning, match="row 3 .* check the sign and the order of coordinates"
+    ) as said:
         ncb.baselines.kde_over_time(lost, DATES, coordinates="degrees", progress=False)
+    assert said[0].filename == __file__
     few = taken(lost[2:6], DATES[2:6], coordinates="degrees").warnings
     assert "row 1 (counted from 0)" in few[0]
     # Hawaii is not far from a country, nor are cities of the world from each other.
@@ -310,7 +313,9 @@ def test_more_empty_than_filled_periods_name_the_odd_row():
 
 
 def test_lines_are_printed_with_the_progress_and_silenced_with_it(capsys):
-    posterior = ncb.fit_density_over_time(CITY, DATES, domain=OUTLINE, every="month", **QUICK)
+    with pytest.warns(ncb.FitWarning) as short:
+        posterior = ncb.fit_density_over_time(CITY, DATES, domain=OUTLINE, every="month", **QUICK)
+    assert {each.filename for each in short} == {__file__}
     lines = capsys.readouterr().err.splitlines()[:2]
     assert lines[0].startswith("ncbayes: coordinates are taken as degrees, by the outline")
     assert lines[1] == (

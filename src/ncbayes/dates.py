@@ -105,8 +105,8 @@ def read_dates(values: pd.Series[Any], style: DateStyle) -> Dates | None:
     return Dates(found, TYPED if typed else forms, clock, resolved)
 
 
-def from_numbers(values: pd.Series[Any], calendar: bool) -> pd.Series[Any] | None:
-    """Numbers such as 20220312 and 202203 as text, with ``calendar`` also years; None for others.
+def from_numbers(values: pd.Series[Any], *, years: bool = False) -> pd.Series[Any] | None:
+    """Numbers such as 20220312 and 202203 as text, and ``years`` if asked for; None for others.
 
     That all of some numbers are days or months of the calendar by chance is next to impossible.
     """
@@ -120,7 +120,7 @@ def from_numbers(values: pd.Series[Any], calendar: bool) -> pd.Series[Any] | Non
         text = pd.Series(numbers.astype(np.int64)).astype(str)
         century = text.str[:2].isin(["17", "18", "19", "20", "21"]).all()
         return text if century and text.str.fullmatch(COMPACT).all() else None
-    if calendar and low >= 1000 and high < 10000:
+    if years and low >= 1000 and high < 10000:
         return pd.Series(numbers.astype(np.int64)).astype(str)
     return None
 

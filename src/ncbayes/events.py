@@ -85,6 +85,6 @@ def events(
         ),
         warnings=(
             *remarks.far_points(where),
-            *remarks.empty_periods(found, where.inside, list(stamps)),
+            *remarks.empty_periods(found, where.inside, stamps),
         ),
     )

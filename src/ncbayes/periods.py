@@ -121,8 +121,8 @@ def _grouped(values: pd.Series[Any], every: Any, style: DateStyle) -> Periods:
         )
     decimals = values.dtype == object and all(isinstance(each, Number) for each in values)
     if kinds.is_numeric_dtype(values) or decimals:
-        calendar = isinstance(every, str) and every in CALENDAR
-        text = from_numbers(values, calendar) if every is None or calendar else None
+        calendar = every is None or (isinstance(every, str) and every in CALENDAR)
+        text = from_numbers(values, years=calendar and every == "year") if calendar else None
         if text is None:
             return _numbers(values.to_numpy(dtype=float), every)
         values = text

@@ -137,7 +137,7 @@ def _taken(
             f"{_corner(table.values.max(axis=0))}: bring both to longitude and latitude, or both "
             'to a plane and pass coordinates="plane"'
         )
-    return True, "by the outline, which is GeoJSON in degrees"
+    return True, "by the outline, which is in degrees"
 
 
 def _corner(point: FloatArray) -> str:

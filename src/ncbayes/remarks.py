@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ncbayes.base import FloatArray, shown
 from ncbayes.periods import Periods, Reading
 from ncbayes.places import Places
-from ncbayes.spaces import Projection
 from ncbayes.spaces.outlines import place
 from ncbayes.spaces.projection import distances
 
@@ -43,7 +42,7 @@ def about_places(where: Places, coordinates: Any) -> Iterator[str]:
         yield f"coordinates {taken}: {spans}{other}"
     else:
         east, north = np.ptp(where.points, axis=0)
-        degrees = unwrapped(where.projection, where.points)
+        degrees = where.projection.unwrapped(where.points)
         spans = _spans(where.axes, degrees.min(axis=0), degrees.max(axis=0))
         taken = "in degrees" if coordinates is not None else "taken as degrees"
         other = "" if coordinates is not None else '; coordinates="plane" says otherwise'
@@ -62,14 +61,6 @@ def about_places(where: Places, coordinates: Any) -> Iterator[str]:
 
 def _km(length: float) -> str:
     return f"{length:.3g}" if length < 1000 else f"{length:,.0f}"
-
-
-def unwrapped(projection: Projection, points: FloatArray) -> FloatArray:
-    """Points on the map in degrees, with longitudes that do not jump."""
-    degrees = projection.inverse(points)
-    away = degrees[:, 0] - projection.longitude
-    degrees[:, 0] += np.where(away > 180, -360, np.where(away < -180, 360, 0))
-    return degrees
 
 
 def _spans(axes: Sequence[str], low: FloatArray, high: FloatArray) -> str:
@@ -174,9 +165,7 @@ def _middle(degrees: FloatArray) -> FloatArray:
     return np.degrees([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
 
 
-def empty_periods(
-    found: Periods, inside: NDArray[np.bool_], stamps: Sequence[Any]
-) -> Iterator[str]:
+def empty_periods(found: Periods, inside: NDArray[np.bool_], stamps: Any) -> Iterator[str]:
     """A warning of more empty than filled periods, with the row beyond the longest gap."""
     index, rows = found.index[inside], np.flatnonzero(inside)
     filled = np.unique(index)
@@ -199,6 +188,6 @@ def empty_periods(
     row = rows[int(np.argmax(few))]
     more = f" and {few.sum() - 1} more rows stand" if few.sum() > 1 else " stands"
     yield (
-        f"{start}: {shown(str(stamps[row]))} in row {row} (counted from 0){more} "
+        f"{start}: {shown(str(list(stamps)[row]))} in row {row} (counted from 0){more} "
         f"{_counted(gap, unit)} {side} all others; repair or drop it, or pass a longer every="
     )

@@ -63,10 +63,7 @@ def user_coordinates(field: Ground, points: FloatArray) -> FloatArray:
     """Points of the model in the user's coordinates; longitudes do not jump within the domain."""
     if field.projection is None or not len(points):
         return points
-    degrees = field.projection.inverse(points)
-    away = degrees[:, 0] - field.projection.longitude
-    degrees[:, 0] += np.where(away > 180, -360, np.where(away < -180, 360, 0))
-    return degrees
+    return field.projection.unwrapped(points)
 
 
 def sites(field: Ground, at: Any, size: Any, asker: str) -> Sites:

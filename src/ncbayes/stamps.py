@@ -134,7 +134,7 @@ def _matched(
     if times is None or (found >= 0).all():
         return found
     if times.dtype.kind == "M":
-        plain = is_numeric(given) and from_numbers(pd.Series(given), calendar=False) is None
+        plain = is_numeric(given) and from_numbers(pd.Series(given)) is None
         return found if plain else _dated(given, times, labels, style)
     if not is_numeric(given):
         return found

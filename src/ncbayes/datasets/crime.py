@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ncbayes.base import InputError, shown
-from ncbayes.dates import DateStyle, checked_style, read_dates
+from ncbayes.dates import DateStyle, checked_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,8 @@ def load_crime(
     their case; None keeps all. The defaults are the paper's gun assaults (section 4.3).
     Dates are ISO, such as 2022-01-01T02:34:28Z or 2022/01/01 02:34:28+00; the clock is kept as it
     stands and the zone left out. With ``tz``, such as "America/New_York", dates with a zone are
-    converted to it. Rows without coordinates or date are left out and counted.
+    converted to it, and others are taken to be local already. Rows without coordinates or date are
+    left out and counted.
     """
     style = checked_style(None, tz)
     for name, value in (("method", method), ("offense", offense)):
@@ -189,7 +190,7 @@ def _dates(file: Path, texts: pd.Series, style: DateStyle) -> pd.Series:
             f"names), and {int(bad.sum())} such values in all: correct or clear them"
         )
     if style.tz is not None:
-        read = read_dates(texts.reset_index(drop=True), style)
-        assert read is not None
-        dates = read.values.set_axis(texts.index)
+        zoned = (clocks != texts).to_numpy(bool)
+        moments = pd.to_datetime(texts[zoned], format="ISO8601", utc=True)
+        dates[zoned] = moments.dt.tz_convert(style.tz).dt.tz_localize(None)
     return dates.rename("times").dt.as_unit("us")

@@ -104,6 +104,13 @@ class Projection:
         longitude = _turned(self.longitude + np.degrees(points[:, 0] / (RADIUS * cosine)))
         return np.column_stack([longitude, np.degrees(np.arcsin(np.clip(height, -1, 1)))])
 
+    def unwrapped(self, km: object) -> FloatArray:
+        """The same with longitudes that do not jump: within 180 degrees of the center."""
+        degrees = self.inverse(km)
+        away = degrees[:, 0] - self.longitude
+        degrees[:, 0] += np.where(away > 180, -360, np.where(away < -180, 360, 0))
+        return degrees
+
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """The lowest and the highest places on the map, a hair inside of poles and date line."""
