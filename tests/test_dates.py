@@ -74,7 +74,12 @@ def test_what_was_told_and_cannot_be_is_named():
         ("3/25/22", "month/day/year"),
         ("Fri 03/25/2022 1:05 PM", "month/day/year"),
         ("97/03/25", "year/month/day"),
-        ("25 March 2022", "text such as '25 March 2022'"),
+        ("25 March 2022", "day, name of the month, year"),
+        ("25-Mar-22", "day, name of the month, year"),
+        ("25MAR2022", "text such as '25MAR2022'"),
+        ("March 25, 2022", "text such as 'March 25, 2022'"),
+        ("Mar-22", "name of the month, year"),
+        ("february 2022", "name of the month, year"),
         ("2022-03", "year-month"),
         (202203, "yyyymm"),
         ("2022 Q1", "year and quarter"),
@@ -87,6 +92,10 @@ def test_the_form_is_named(text, form):
     got = found([text, text], "quarter")
     assert got.reading.form == form
     assert got.labels == ("1997-Q1" if "97" in str(text) else "2022-Q1",)
+
+
+def test_words_that_only_begin_like_a_month_are_labels():
+    assert found(["market 22", "decade 90", "mayor 12"]).reading.form.startswith("labels")
 
 
 def test_two_digit_years_that_may_be_days():
@@ -148,6 +157,8 @@ def test_months_of_a_zone_begin_at_its_midnight(tz):
     # Offsets that differ from row to row, as with daylight saving time.
     mixed = read("2022-01-31T23:30:00-05:00", "2022-07-31T23:30:00-0400", tz="UTC").values
     assert mixed.astype(str).tolist() == ["2022-02-01 04:30:00", "2022-08-01 03:30:00"]
+    basic = read("20220201T023428Z", "20220801T0300+0000", tz=style.tz).values
+    assert basic.dt.month.tolist() == [1, 7]
     plain = read("2022-01-31 23:30", tz="UTC")
     assert plain.values.dt.month.tolist() == [1]
     assert plain.clock.endswith("taken as that of UTC since no date names a zone")

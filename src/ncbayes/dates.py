@@ -26,8 +26,19 @@ YEAR_LAST = r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)"
 YEAR_FIRST = r"(?<!\d)(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)"
 # The same without anything between the numbers: 20220312 and 202203.
 COMPACT = r"^(\d{4})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?$"
+# Months by name with years of two digits, which need not have been dates: 5-Jan-22 and Jan-22.
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+NAME = (
+    r"((?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
+)
+NAMED_DAY = rf"(?<![A-Za-z\d])(\d{{1,2}})[-/. ]{NAME}[-/., ]+(\d{{4}}|\d{{2}})(?![\d:])"
+NAMED_MONTH = rf"^{NAME}[-/., ']+(\d{{4}}|\d{{2}})$"
 # A time of the day, and the offset of its clock or its zone's short name.
-OFFSET = r"(:\d{2}(?:\.\d+)?(?: ?[AaPp][Mm])?) ?(Z|z|UTC|GMT|[+-]\d{2}:?(?:\d{2})?)$"
+OFFSET = (
+    r"(:\d{2}(?:\.\d+)?(?: ?[AaPp][Mm])?|T\d{2}(?:\d{2}){0,2})"
+    r" ?(Z|z|UTC|GMT|[+-]\d{2}:?(?:\d{2})?)$"
+)
 ABBREVIATION = r"(:\d{2}(?:\.\d+)?(?: ?[AaPp][Mm])?) ?([A-Z]{1,3}T)$"
 # Two-digit years from here on are of the 20th century, as in POSIX.
 FIRST_OF_1900S = 69
@@ -207,6 +218,9 @@ def _spelled(plain: pd.Series[Any], style: DateStyle) -> tuple[pd.Series[Any], s
     text = _replaced(plain, quarter, QUARTER, lambda q: f"{q[1]}-{3 * int(q[2]) - 2:02}-01")
     text = _replaced(text, compact, COMPACT, lambda c: f"{c[1]}-{c[2]}-{c[3] or '01'}")
     text = _replaced(text, ahead, YEAR_FIRST, lambda d: _padded(d[1], d[3], d[4]))
+    day, month_only = (_has(text, each) for each in (NAMED_DAY, NAMED_MONTH))
+    text = _replaced(text, day, NAMED_DAY, lambda d: _padded(d[3], _month(d[2]), d[1]))
+    text = _replaced(text, month_only, NAMED_MONTH, lambda d: _padded(d[2], _month(d[1]), "1"))
     last = _has(text, YEAR_LAST)
     order = _order(text[last], style.day_first) if last.any() else None
     if order is not None:
@@ -214,7 +228,8 @@ def _spelled(plain: pd.Series[Any], style: DateStyle) -> tuple[pd.Series[Any], s
     year, month = (plain.str.fullmatch(each) for each in (r"\d{4}", r"\d{4}[-/]\d{1,2}"))
     kinds = {
         ISO: ahead, str(order): last, "year-month": month, "year": year,
-        "year and quarter": quarter,
+        "year and quarter": quarter, "day, name of the month, year": day,
+        "name of the month, year": month_only,
         "yyyymmdd": compact & (plain.str.len() == 8), "yyyymm": compact & (plain.str.len() == 6),
     }  # fmt: skip
     met = [name for name, where in kinds.items() if where.any()]
@@ -231,13 +246,17 @@ def _iso(first: str, second: str, third: str, order: str) -> str:
         MONTH_FIRST: (third, first, second),
         YEAR_AHEAD: (first, second, third),
     }[order]
-    if len(year) < 4:
-        year = f"{1900 if int(year) >= FIRST_OF_1900S else 2000}"[:2] + f"{int(year):02}"
     return _padded(year, month, day)
 
 
-def _padded(year: str, month: str, day: str) -> str:
-    return f"{year}-{int(month):02}-{int(day):02}"
+def _padded(year: str, month: str | int, day: str) -> str:
+    """A date as year-month-day, with the century where it is left out."""
+    century = "" if len(year) == 4 else "19" if int(year) >= FIRST_OF_1900S else "20"
+    return f"{century}{year}-{int(month):02}-{int(day):02}"
+
+
+def _month(name: str) -> int:
+    return MONTHS.index(name[:3].lower()) + 1
 
 
 def _order(text: pd.Series[Any], day_first: bool | None) -> str:
