@@ -278,6 +278,18 @@ def test_points_far_from_all_others_are_named():
         assert taken(points, coordinates="degrees").warnings == ()
 
 
+def test_points_at_zero_are_named_as_the_cause_after_the_fit_too(tmp_path):
+    """It was "AUC 1.0000", and the advice to choose other noise."""
+    posterior = ncb.fit_density_over_time(
+        LOST, DATES, coordinates="degrees", every="month", progress=False, **QUICK
+    )
+    posterior.save(tmp_path / "fit.nc")
+    for each in (posterior, ncb.load(tmp_path / "fit.nc")):
+        (line,) = (each for each in each.warning_lines() if each.startswith("noise and data are"))
+        assert "perfectly in group 2022-01, most likely since 2 points lie far from the o" in line
+        assert "AUC" not in line
+
+
 def test_lines_about_times():
     assert taken(CITY).notes[-1] == (
         "dates from 2022-01-05 to 2022-02-05, read as year-month-day: 2 months, none empty"

@@ -25,7 +25,7 @@ class Events:
     numbers, None for labels; ``places`` are numbers at the distances of the times, None where
     these are equally spaced; ``style`` is how dates were read. ``dropped`` points lay outside the
     space. ``notes`` say in a line each what coordinates and times were taken for, ``warnings``
-    what looks like a mistake in them.
+    what looks like a mistake in them, and ``far`` which of the points are far from all others.
     """
 
     groups: dict[str, FloatArray]
@@ -38,6 +38,7 @@ class Events:
     style: DateStyle
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    far: str
 
     @property
     def coordinates(self) -> str:
@@ -70,6 +71,7 @@ def events(
     where = place_points(table, domain, coordinates, outside)
     index = found.index[where.inside]
     counts = np.bincount(index, minlength=len(found.labels))
+    far = tuple(remarks.far_points(where))
     return Events(
         groups={label: where.points[index == g] for g, label in enumerate(found.labels)},
         space=where.space,
@@ -83,8 +85,6 @@ def events(
             *remarks.about_places(where, coordinates),
             remarks.about_times(found.reading, counts, matched=stamps is not times),
         ),
-        warnings=(
-            *remarks.far_points(where),
-            *remarks.empty_periods(found, where.inside, stamps),
-        ),
+        warnings=(*far, *remarks.empty_periods(found, where.inside, stamps)),
+        far="; ".join(far),
     )

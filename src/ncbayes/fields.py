@@ -42,6 +42,7 @@ class Field:
     ``times`` (group,) are datetimes or numbers, None where groups have labels only. With a
     ``projection`` the basis and its space are in km, and what users see is in degrees. ``dropped``
     points of the user's lay outside the space and were left out. Dates were read in this ``style``.
+    ``far`` says which points are far from all others, if there are any.
     """
 
     model: RadialBasis
@@ -50,6 +51,7 @@ class Field:
     projection: Projection | None = None
     dropped: int = 0
     style: DateStyle = field(default_factory=DateStyle)
+    far: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class Field:
         if self.projection is not None:
             found |= vars(self.projection)
         found |= {key: value for key, value in self.settings.items() if key != "coordinate_system"}
+        found |= {"far": self.far} if self.far else {}
         axes = self.axes or tuple(f"x{k + 1}" for k in range(model.table.shape[1]))
         return xr.Dataset(found, {"axis": list(axes)})
 
@@ -114,7 +117,8 @@ def stored_field(tree: xr.DataTree, asker: str) -> Field:
         projection = Projection(data["longitude"].item(), data["latitude"].item())
     times = data["time"].to_numpy() if "time" in data else None
     axes = tuple(str(name) for name in data["axis"].to_numpy())
-    return Field(model, axes, times, projection, int(facts["dropped"]), _style(data))
+    far = str(data["far"].item()) if "far" in data else ""
+    return Field(model, axes, times, projection, int(facts["dropped"]), _style(data), far)
 
 
 def _style(data: xr.Dataset) -> DateStyle:

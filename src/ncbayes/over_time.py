@@ -156,7 +156,9 @@ def fit_events(
     groups, space = found.groups, found.space
     pooled = np.concatenate(list(groups.values()))
     model = RadialBasis.match(pooled, space, basis, bandwidth, kernel)
-    field = Field(model, found.axes, found.times, found.projection, found.dropped, found.style)
+    field = Field(
+        model, found.axes, found.times, found.projection, found.dropped, found.style, found.far
+    )
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
