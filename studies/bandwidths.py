@@ -82,7 +82,7 @@ def measured(
             )  # fmt: skip
         except ncb.InputError:  # wide bumps that are linear combinations of each other
             return {}
-    found = {"score": ncb.densities.log_score(posterior, others, later).mean}
+    found = {"score": ncb.scores.log_score(posterior, others, times=later).mean}
     if truth is not None:
         at = ncb.metrics.evaluation_points(points, seed=replication)
         volume = float(np.exp(ncb.metrics.rectangle(points).log_volume))

@@ -114,7 +114,7 @@ def measured(
         pooled, width = KERNELS[method]
         times = np.zeros(len(months)) if pooled else months
         found = kernels(incidents.points[~held], times[~held], incidents.outline, width)
-    score = ncb.densities.log_score(found, incidents.points[held], times[held])
+    score = ncb.scores.log_score(found, incidents.points[held], times=times[held])
     return score.pointwise.to_numpy().tolist()
 
 

@@ -147,7 +147,7 @@ def replication(seed: int, rows: int = 500, steps: int = STEPS) -> np.ndarray:
     data, held_out = moons(rows, seed), moons(HELD_OUT, 100_000 + seed)
     weights = trained(data, seed, steps)
     model, posterior = last_layer(weights, data, seed)
-    score = ncb.scores.log_score(posterior, model, held_out)
+    score = ncb.scores.log_score(posterior, held_out)
     points, log_cell = grid()
     head = hidden(weights, points) @ weights[2]
     network = (hidden(weights, held_out) @ weights[2]).mean() - logsumexp(head) - log_cell

@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import integrate, stats
 
 import ncbayes as ncb
-from ncbayes import densities, integration, readout, sites, stamps
+from ncbayes import densities, integration, readout, scores, sites, stamps
 from ncbayes.contrast import statistic_names
 from ncbayes.fields import Field
 from ncbayes.models import RadialBasis
@@ -325,7 +325,7 @@ def test_log_score_is_the_log_of_the_mean_density(washington, seed):
     days = ("03-31 23:59", "01-15", "01-01", "03-02", "01-31", "01-20", "03-10")
     dates = pd.to_datetime([f"2022-{day}" for day in days], format="ISO8601")
     groups = dates.month.to_numpy() - 1
-    found = densities.log_score(washington, points, dates)
+    found = scores.log_score(washington, points, times=dates)
     wanted = np.log(densities.density(washington, points)["mean"].to_numpy()[groups, range(7)])
     np.testing.assert_allclose(found.pointwise, wanted)
     assert found.total == pytest.approx(wanted.sum(), rel=1e-9)
@@ -333,7 +333,7 @@ def test_log_score_is_the_log_of_the_mean_density(washington, seed):
     assert found.by_time["label"].to_numpy().tolist() == ["2022-01", "2022-03"]
     assert found.by_time[1].item() == pytest.approx(wanted[groups == 2].mean())
     for times in (dates.strftime("%Y-%m").tolist(), dates.strftime("%Y-%m-%d").tolist()):
-        again = densities.log_score(washington, points, times)
+        again = scores.log_score(washington, points, times=times)
         np.testing.assert_array_equal(again.pointwise, found.pointwise)
 
 
@@ -345,15 +345,15 @@ def test_log_score_refuses_what_was_not_fitted(washington):
         ([1, 2, 3], "got 1 in row 0"),
     ):
         with pytest.raises(ncb.InputError, match=f"among those that were fitted, .*{wrong}"):
-            densities.log_score(washington, points, times)
+            scores.log_score(washington, points, times=times)
     with pytest.raises(ncb.InputError, match="one time for each of the 3 points, got 2"):
-        densities.log_score(washington, points, ["2022-01"] * 2)
+        scores.log_score(washington, points, times=["2022-01"] * 2)
     with pytest.raises(ncb.InputError, match="1 of 3 outside, the first in row 2"):
-        densities.log_score(washington, [*points[:2], [-75.0, 38.9]], ["2022-01"] * 3)
+        scores.log_score(washington, [*points[:2], [-75.0, 38.9]], times=["2022-01"] * 3)
     numbers = by_hand(line(times=np.array([0.5, 1.5])), some_theta(1, 4, 2), ("0.5", "1.5"))
     with pytest.raises(ncb.InputError, match="every= put together are named by where they start"):
-        densities.log_score(numbers, [[1.0]], [0.7])
-    assert np.isfinite(densities.log_score(numbers, [1.0, 1.2], [0.5, 1.5]).total)
+        scores.log_score(numbers, [[1.0]], times=[0.7])
+    assert np.isfinite(scores.log_score(numbers, [1.0, 1.2], times=[0.5, 1.5]).total)
 
 
 @pytest.mark.parametrize(
@@ -548,7 +548,7 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.density(p, times=[[1], [2, 3]]), "times must be a list of times"),
         (lambda p: densities.density(p, size=10**9), r"size=1000000000 makes a grid of \S+ cells, "
          r"more than 4e\+06: pass a smaller size, or at=points"),
-        (lambda p: densities.log_score(p, [[-77, 38.9]] * 2, [[1], [2, 3]]), "one time for each of "
+        (lambda p: scores.log_score(p, [[-77, 38.9]] * 2, times=[[1], [2, 3]]), "one time for each of "
          r"the 2 points, got \[\[1\], \[2, 3\]\]"),
         (lambda p: densities.change(p, 1, "2022-02"), "different times, got '2022-02' twice"),
         (lambda p: densities.change(p, 0, 1, interval=3), 'interval must be "quantile"'),
@@ -557,7 +557,7 @@ def test_exports_refuse_what_is_no_map(washington, tmp_path):
         (lambda p: densities.forecast(p, 0), "steps must be a whole number, 1 or more, got 0"),
         (lambda p: densities.forecast(p, 1001), "steps must be 1000 or less, got 1001"),
         (lambda p: densities.density(3), "densities.density needs the posterior that ncbayes.fit"),
-        (lambda p: densities.log_score(None, [[0, 0]], [0]), "densities.log_score needs the post"),
+        (lambda p: scores.log_score(None, [[0, 0]], times=[0]), "posterior must be what ncbayes.fit, ncbayes.load"),
     ],
 )  # fmt: skip
 def test_errors_say_what_was_wrong(ask, message, washington):
@@ -600,7 +600,7 @@ def test_fits_over_time_and_fits_of_a_basis_can_be_read_also_from_a_file(tmp_pat
         lambda p: densities.density(p, size=10),
         lambda p: densities.change(p, "2022-01", "2022-03-15", size=10),
         lambda p: densities.forecast(p, size=10),
-        lambda p: densities.log_score(p, points[:9], times[:9]).pointwise,
+        lambda p: scores.log_score(p, points[:9], times=times[:9]).pointwise,
     ):
         xr.testing.assert_identical(ask(moving), ask(loaded))
     grid = densities.density(loaded, size=60)

@@ -42,5 +42,5 @@ def test_the_last_layer_learns_and_knows_its_normalizer(study, seed):
     # Given theta, labels of 300 data points leave log Z an sd of less than 0.1.
     assert abs(off.mean()) < 0.5
     # Better than the uniform density by far.
-    score = study.ncb.scores.log_score(posterior, model, held_out)
+    score = study.ncb.scores.log_score(posterior, held_out)
     assert score.low > -study.BOX.log_volume + 0.5

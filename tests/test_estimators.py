@@ -38,7 +38,7 @@ def test_it_is_fit_by_another_name():
         found.edges_, ncb.graphs.edges(posterior, rule="interval", level=0.5)
     )
     assert found.adjacency_.shape == (3, 3)
-    scores = ncb.scores.log_score(posterior, found.model_, ANGLES.data[:9])
+    scores = ncb.scores.log_score(posterior, ANGLES.data[:9])
     np.testing.assert_allclose(found.score_samples(frame[:9]), scores.pointwise)
     assert found.score(frame[:9]) == pytest.approx(scores.mean)
 

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.stats import gaussian_kde
 
 import ncbayes as ncb
-from ncbayes import densities
+from ncbayes import densities, scores
 from ncbayes.baselines import KDEOverTime, TimewiseKDE, kde_over_time
 from ncbayes.spaces import Box, Projection, Region
 
@@ -132,7 +132,7 @@ def test_results_are_laid_out_like_those_of_a_fit(points, times, options):
         held, when = some.iloc[1:3], when[1:3]
     elif options:
         when = np.floor(when / 0.5) * 0.5
-    ours, theirs = (densities.log_score(each, held, when) for each in (kde, posterior))
+    ours, theirs = (scores.log_score(each, held, times=when) for each in (kde, posterior))
     for name in ("by_time", "pointwise"):
         one, other = getattr(ours, name), getattr(theirs, name)
         assert one.dims == other.dims
@@ -149,27 +149,27 @@ def test_what_the_numbers_are_called(wide):
     assert (change.attrs["start"], change.attrs["end"]) == ("1", "3")
     mean = found["mean"].to_numpy()
     np.testing.assert_array_equal(change["mean"], mean[2] - mean[0])
-    score = densities.log_score(wide, PLACES, [1, 2, 3])
+    score = scores.log_score(wide, PLACES, times=[1, 2, 3])
     assert score.pointwise.attrs["long_name"] == "log of the kernel density estimate"
 
 
 def test_log_score_is_the_log_density(wide):
     when = [3, 1, 3]
-    found = densities.log_score(wide, PLACES, when)
+    found = scores.log_score(wide, PLACES, times=when)
     wanted = [scipys(t).logpdf(x)[0] for t, x in zip(when, PLACES, strict=True)]
     np.testing.assert_allclose(found.pointwise, wanted, atol=1e-5)
     assert found.total == pytest.approx(sum(wanted), abs=1e-4)
     assert found.mean == pytest.approx(found.total / 3)
     np.testing.assert_allclose(found.by_time, [wanted[1], (wanted[0] + wanted[2]) / 2], atol=1e-5)
     # The density is too small for a number here, and its log is not.
-    far = densities.log_score(wide, [[29.0, 29.0]], [1])
+    far = scores.log_score(wide, [[29.0, 29.0]], times=[1])
     assert densities.density(wide, [[29.0, 29.0]], times=[1])["mean"].item() == 0
     theirs = scipys(1).logpdf([29.0, 29.0])[0]
     assert far.total == pytest.approx(theirs, rel=1e-6)
     with pytest.raises(ncb.InputError, match="1 of 1 outside, the first in row 0"):
-        densities.log_score(wide, [[31.0, 0.0]], [1])
+        scores.log_score(wide, [[31.0, 0.0]], times=[1])
     with pytest.raises(ncb.InputError, match="among those that were fitted, '1' to '3', got 4"):
-        densities.log_score(wide, [[0.0, 0.0]], [4])
+        scores.log_score(wide, [[0.0, 0.0]], times=[4])
 
 
 def test_a_period_without_points_takes_the_estimate_of_all(city):
@@ -248,7 +248,7 @@ LINE = np.column_stack([np.arange(9.0), 2 * np.arange(9.0)])
             r"^densities.density needs the posterior .*, or what ncbayes.baselines.kde_over_time "
             r"returns, got TimewiseKDE\(",
         ),
-        (lambda kde: densities.log_score(3, [[0.0, 0.0]], [1]), "kde_over_time returns, got 3"),
+        (lambda kde: scores.log_score(3, [[0.0, 0.0]], times=[1]), "kde_over_time returns, got 3"),
         (lambda kde: densities.change(kde, 2, 2), "start and end must be different times, got '2'"),
         (lambda kde: densities.density(kde, times=[7]), "each of times must be one of the 3 times"),
         (lambda kde: densities.density(kde, size=1), "size must be a whole number, 2 or more"),

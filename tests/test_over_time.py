@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ncbayes as ncb
-from ncbayes import densities, metrics, sites
+from ncbayes import densities, metrics, scores, sites
 from ncbayes.baselines import TimewiseKDE
 from ncbayes.fields import stored_field
 from ncbayes.models import RadialBasis
@@ -86,7 +86,7 @@ def test_columns_may_have_any_names(names, tmp_path):
         densities.change(posterior, "1", "2", size=4),
         densities.exceedance(posterior, 0.1, size=4),
         densities.density_draws(posterior, size=4),
-        densities.log_score(posterior, frame[:3], TIMES[:3]).pointwise,
+        scores.log_score(posterior, frame[:3], times=TIMES[:3]).pointwise,
         densities.forecast(posterior, size=4),
     ):
         found.to_netcdf(tmp_path / "file.nc", engine="h5netcdf")

@@ -368,13 +368,15 @@ def test_what_was_taken_is_kept_and_used_again(tmp_path):
         style = stored_field(each.data, "here").style
         assert (style.day_first, style.tz) == (True, "America/New_York")
         few = ["05/04/2023 12:00:00+00:00", "01/05/2023 01:00:00+00:00"]  # in April in New York
-        score = densities.log_score(each, CITY[:2], few, draws=4)
+        score = ncb.scores.log_score(each, CITY[:2], times=few, draws=4)
         assert score.by_time["label"].values.tolist() == ["2023-04"]
     kde = ncb.baselines.kde_over_time(CITY, text, **options)
-    assert densities.log_score(kde, CITY[:2], few).by_time["label"].values.tolist() == ["2023-04"]
+    assert ncb.scores.log_score(kde, CITY[:2], times=few).by_time["label"].values.tolist() == [
+        "2023-04"
+    ]
     plain = ncb.baselines.kde_over_time(CITY, days, every="month", progress=False)
     with pytest.raises(ncb.InputError, match="times must be written as year-month-day, since"):
-        densities.log_score(plain, CITY[:1], ["05/04/2023"])
+        ncb.scores.log_score(plain, CITY[:1], times=["05/04/2023"])
 
 
 def test_read_outs_know_longitude_by_name_too():
@@ -388,7 +390,7 @@ def test_numbers_as_dates_are_found_again():
     months = np.repeat([202112, 202201], 100)
     kde = ncb.baselines.kde_over_time(CITY, months, every="month", progress=False)
     assert kde.labels == ("2021-12", "2022-01")
-    score = densities.log_score(kde, CITY[:2], [202201, 202112])
+    score = ncb.scores.log_score(kde, CITY[:2], times=[202201, 202112])
     assert score.by_time["label"].values.tolist() == ["2021-12", "2022-01"]
     first = densities.density(kde, CITY[:1], times=[0])["label"].values.tolist()
     assert first == ["2021-12"]

@@ -10,15 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes import diagnostics
-from ncbayes.base import FloatArray, NoiseSet, NoiseState
+from ncbayes.base import FloatArray, InputError, NoiseSet, NoiseState
 from ncbayes.chains import Chain
 from ncbayes.contrast import has_mass, statistic_names
 from ncbayes.couplings import graph_of
 from ncbayes.fields import Field
+from ncbayes.normalizers import Normalizer, normalizer
 from ncbayes.problem import Problem
+from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+# log Z that is worked out less well than this, or not at more than this share of the draws, is not
+# better than the contrast's own.
+LARGEST_ERROR, MOST_LOST = 0.25, 0.01
 
 
 class Records(Protocol):
@@ -49,6 +56,8 @@ def assembled(
         "sample_stats": _sample_stats(stacked),
         "observed_data": _observed(problem),
     }
+    if not problem.losses and records.field is None:
+        _normalize(problem, stacked, groups)
     if problem.losses:
         groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
     else:
@@ -141,6 +150,55 @@ def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Data
             "block": ("statistic", _block_names(problem)),
         },
     )
+
+
+def _normalize(
+    problem: Problem, stacked: Mapping[str, NDArray[Any]], groups: dict[str, xr.Dataset]
+) -> None:
+    """Put log Z worked out at the draws into the posterior, and the contrast's own beside it.
+
+    Where it can't be worked out well enough, log_z stays the contrast's own, -c.
+    """
+    import xarray as xr
+
+    posterior, stats = groups["posterior"], groups["sample_stats"]
+    own = posterior["log_z"]
+    log_z, facts = own.to_numpy().copy(), []
+    for g in range(len(problem.labels)):
+        rng = problem.normalizer_rng(g)
+        found = _normalizer(problem, stacked, g, rng)
+        if found is not None:
+            log_z[..., g] = found.drawn(rng)[1:].reshape(log_z.shape[:2])
+        facts.append(("contrast", np.nan) if found is None else (found.way, found.error))
+    groups["posterior"] = posterior.assign(log_z=own.copy(data=log_z))
+    groups["sample_stats"] = stats.assign(contrast_log_z=own)
+    groups["normalizer"] = xr.Dataset(
+        {
+            "way": ("group", [way for way, _ in facts]),
+            "error": ("group", [error for _, error in facts]),
+        },
+        coords={"group": list(problem.labels)},
+    )
+
+
+def _normalizer(
+    problem: Problem, stacked: Mapping[str, NDArray[Any]], group: int, rng: np.random.Generator
+) -> Normalizer | None:
+    """log Z at a typical draw and at every draw of a group; None if not known well enough."""
+    if not len(problem.data[group]):
+        return None
+    coef = stacked["coef"][:, :, group]
+    typical = _typical(problem, {**stacked, "coef": stacked["coef"][:, :, group : group + 1]})
+    params = np.concatenate([typical[:, :-1], coef.reshape(-1, coef.shape[-1])[:, :-1]])
+    noise = problem.source.noises[group]
+    try:
+        with single_threaded(), np.errstate(all="ignore"):
+            found = normalizer(problem.model, params, 0, noise, rng)
+    except (InputError, FloatingPointError, np.linalg.LinAlgError):
+        return None
+    if not found.error <= LARGEST_ERROR or found.lost > MOST_LOST:
+        return None
+    return found
 
 
 def _block_names(problem: Problem) -> list[str]:

@@ -193,7 +193,7 @@ def kde_over_time(
     The estimates are those of ``TimewiseKDE``, zero outside the domain and normalized inside. A
     period without points takes the estimate from all points.
 
-    ``densities.density``, ``change`` and ``log_score`` and ``plots.density_maps``,
+    ``densities.density`` and ``change``, ``scores.log_score`` and ``plots.density_maps``,
     ``density_bands`` and ``animation`` take the result like a posterior. It has no draws,
     and so neither standard deviations nor intervals.
 

@@ -4,7 +4,7 @@ The density of a draw is ``p_t(x) = exp(theta_t . statistics(x)) / Z_t`` inside 
 outside, with Z_t worked out numerically for every draw: the log_z of the fit is not used.
 
 All functions take a posterior of ``ncbayes.fit_density_over_time`` or of a fit of
-``ncbayes.models.RadialBasis``, also one from a file. ``density``, ``change`` and ``log_score`` also
+``ncbayes.models.RadialBasis``, also one from a file. ``density`` and ``change`` also
 take kernels of ``ncbayes.baselines.kde_over_time``, whose results have ``mean`` only. They share
 these arguments, of which ``draws``, ``interval`` and ``level`` mean nothing to kernels:
 
@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from ncbayes.inputs import Seed, checked_count, checked_entropy
 from ncbayes.posterior import Posterior
 from ncbayes.readout import (
     DENSITY,
-    KERNELS,
     Density,
     Fitted,
     Source,
@@ -51,22 +49,19 @@ from ncbayes.readout import (
     source,
     thinned,
 )
-from ncbayes.sites import Sites, axis_names, checked_points, sites, units
+from ncbayes.sites import Sites, sites, units
 from ncbayes.spaces import is_numeric
-from ncbayes.spaces.rows import match_rows
-from ncbayes.stamps import chosen, later, position, positions
+from ncbayes.stamps import chosen, later, position
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
-    "LogScore",
     "change",
     "density",
     "density_draws",
     "exceedance",
     "forecast",
-    "log_score",
     "to_geojson",
     "to_geotiff",
 ]
@@ -77,20 +72,6 @@ MOST_VALUES = 500_000_000
 MOST_STEPS = 1000
 # What the variance of a random walk's steps is called among the draws.
 STEPS = ("theta.variance", "basis.variance")
-
-
-@dataclass(frozen=True, eq=False)
-class LogScore:
-    """Log posterior mean density of held-out points, or log density of kernels: larger is better.
-
-    ``total`` and ``mean`` over all points, ``by_time`` the mean at each time that has points, and
-    ``pointwise`` the score of each point.
-    """
-
-    total: float
-    mean: float
-    by_time: xr.DataArray
-    pointwise: xr.DataArray
 
 
 def density(
@@ -200,37 +181,6 @@ def exceedance(
     )
 
 
-def log_score(posterior: Density, points: Any, times: Any, *, draws: int = 1000) -> LogScore:
-    """How well the posterior, or kernels, predict held-out points at their times.
-
-    The score of a point is the log of the posterior mean density there, or of the kernels'.
-    ``times`` are dates, numbers or labels, read and matched to the points as in the fit.
-    """
-    import xarray as xr
-
-    found = source("densities.log_score", posterior, draws)
-    table, where = checked_points(found.field, points, "densities.log_score")
-    stamps = match_rows(points, times)
-    groups = positions(stamps, len(table), found.field.times, found.labels, found.field.style)
-    _check_inside(found, where)
-    seen = np.unique(groups)
-    some, scores = found.at(seen.tolist()), np.empty(len(table))
-    for k, group in enumerate(seen):
-        rows = np.flatnonzero(groups == group)
-        scores[rows] = some.log_mean(where[rows], k)
-    means = np.array([scores[groups == group].mean() for group in seen])
-    coords = {name: ("point", table[:, k]) for k, name in enumerate(axis_names(found.field))}
-    coords["time"] = ("point", found.times[groups])
-    what = "posterior mean density" if isinstance(found, Fitted) else KERNELS
-    attrs = {"long_name": f"log of the {what}", "units": units(found.field)}
-    return LogScore(
-        float(scores.sum()),
-        float(scores.mean()),
-        xr.DataArray(means, some.coords, ("time",), "log_score", attrs),
-        xr.DataArray(scores, coords, ("point",), "log_score", attrs),
-    )
-
-
 def forecast(
     posterior: Posterior,
     steps: int = 1,
@@ -279,16 +229,6 @@ def _summary(found: Source, where: Sites, interval: str, level: float) -> xr.Dat
     check_level(level)
     data = reduced(found, where, lambda values: found.moments(values, interval, level))
     return described(data.assign_coords(found.coords), found, interval, level, DENSITY)
-
-
-def _check_inside(found: Source, points: FloatArray) -> None:
-    outside = np.flatnonzero(~found.field.space.contains(points))
-    if len(outside):
-        raise InputError(
-            f"points must lie in the domain, outside of which the density is zero, got "
-            f"{len(outside)} of {len(points)} outside, the first in row {outside[0]} (counted from "
-            "0): drop these rows"
-        )
 
 
 def _step_variance(posterior: Posterior, draws: int) -> FloatArray:

@@ -90,7 +90,7 @@ class TorusGraphEstimator(BaseEstimator):  # type: ignore[misc]
         """The log of the posterior mean density of each row."""
         check_is_fitted(self)
         angles = self._angles(X, reset=False)
-        found = log_density_draws(self.posterior_, self.model_, angles).to_numpy()
+        found = log_density_draws(self.posterior_, angles).to_numpy()
         return np.asarray(logsumexp(found, axis=0) - np.log(len(found)))
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ncbayes.couplings import graph_of
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.consistency import complaint
+from ncbayes.noise.crossfit import CrossFitted
 from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
 from ncbayes.priors.blocks import NORMALIZER
@@ -211,11 +213,11 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
     """One distribution a group; where none is given, one matched to the group's data."""
     if noise is None:
         if len(data) == 1:
-            return tuple(matched(model.space, points) for points in data.values())
+            return tuple(_matched(model.space, points) for points in data.values())
         made = []
         for label, points in data.items():
             with in_group(label):
-                made.append(matched(model.space, points))
+                made.append(_matched(model.space, points))
         return tuple(made)
     chosen = noise if isinstance(noise, Mapping) else dict.fromkeys(data, noise)
     if set(map(str, chosen)) != set(data):
@@ -247,6 +249,10 @@ def checked_noises(noise: Any, model: Model, data: Mapping[str, FloatArray]) -> 
                 f"got {shown(each)}"
             )
     return tuple(by_label[label] for label in data)
+
+
+def _matched(space: Space, points: FloatArray) -> Noise:
+    return CrossFitted.match(partial(matched, space), points)
 
 
 def check_consistency(noises: Iterable[Noise], space: Space, entropy: int) -> None:

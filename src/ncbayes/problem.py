@@ -130,6 +130,11 @@ class Problem:
         sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(2, *key))
         return np.random.default_rng(sequence)
 
+    def normalizer_rng(self, group: int) -> np.random.Generator:
+        """Random numbers for working out log Z of one group, once the chains are there."""
+        sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(4, group))
+        return np.random.default_rng(sequence)
+
     def contrast(self, group: int, noise: NoiseSet) -> Contrast:
         """The contrast of one group's data with this noise."""
         with in_group(self.labels[group], len(self.labels)):
@@ -150,7 +155,28 @@ class Problem:
 
 
 def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
-    """``size`` noise points with log q there and at the data, checked."""
+    """``size`` noise points with log q there and at the data, checked.
+
+    Noise with ``folds(data, size)`` is many: the rows of a fold are set against that fold's noise
+    alone. log q then holds what a fold's own ratio of noise to data differs from that of all.
+    """
+    folds = noise.folds(data, size) if hasattr(noise, "folds") else []
+    if not folds:
+        return _plain_set(noise, data, size, rng)
+    at_data, sets = np.empty(len(data)), []
+    for rows, part, count in folds:
+        each = _plain_set(part, data[rows], count, rng)
+        shift = np.log(count / len(rows)) - np.log(size / len(data))
+        at_data[rows] = each.log_density_at_data + shift
+        sets.append(replace(each, log_density=each.log_density + shift))
+    return NoiseSet(
+        np.concatenate([each.points for each in sets]),
+        np.concatenate([each.log_density for each in sets]),
+        at_data,
+    )
+
+
+def _plain_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
     points = np.asarray(noise.sample(size, rng), dtype=float)
     if points.shape != (size, data.shape[1]):
         raise InputError(

@@ -81,9 +81,9 @@ def test_every_function_of_points_and_times_matches_them(shuffled, monkeypatch):
     assert (kde.points["1"].mean(axis=0) < 1).all()
     by_time = ncb.baselines.TimewiseKDE.of(points, mixed)
     assert (by_time.kernels[0].centers.mean(axis=0) < 1).all()
-    right = ncb.densities.log_score(kde, points, times)
-    assert ncb.densities.log_score(kde, points, mixed).mean == right.mean
-    assert ncb.densities.log_score(kde, points, mixed.to_numpy()).mean < right.mean - 1
+    right = ncb.scores.log_score(kde, points, times=times)
+    assert ncb.scores.log_score(kde, points, times=mixed).mean == right.mean
+    assert ncb.scores.log_score(kde, points, times=mixed.to_numpy()).mean < right.mean - 1
     fitted = []
     monkeypatch.setattr(over_time, "fit_events", lambda found, **options: fitted.append(found))
     ncb.fit_density_over_time(points, mixed, progress=False)
@@ -92,7 +92,7 @@ def test_every_function_of_points_and_times_matches_them(shuffled, monkeypatch):
         lambda other: ncb.fit_density_over_time(points, other),
         lambda other: ncb.baselines.kde_over_time(points, other),
         lambda other: ncb.baselines.TimewiseKDE.of(points, other),
-        lambda other: ncb.densities.log_score(kde, points, other),
+        lambda other: ncb.scores.log_score(kde, points, times=other),
     ):
         with pytest.raises(ncb.InputError, match="points and times have different indexes"):
             ask(times.set_axis(range(7, 87)))

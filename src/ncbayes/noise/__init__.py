@@ -4,6 +4,7 @@ from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.copula import Copula
 from ncbayes.noise.counts import Frequencies, NegativeBinomial
+from ncbayes.noise.crossfit import CrossFitted
 from ncbayes.noise.distributions import (
     Bernoulli,
     Gamma,
@@ -30,6 +31,7 @@ __all__ = [
     "Bernoulli",
     "BernoulliGraphs",
     "Copula",
+    "CrossFitted",
     "Fixed",
     "Frequencies",
     "Fresh",

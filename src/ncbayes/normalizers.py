@@ -1,0 +1,223 @@
+"""Log normalizing constants at draws of a posterior, worked out with their standard error.
+
+A contrast has a free normalizer c. That -c is log Z where data and noise tell so, at the estimate;
+away from it -c follows a line where log Z is convex, and it takes over what noise inherited from
+the rows. Here log Z is computed for the theta of each draw, by the first of these ways that there
+is: the model's own ``log_partition``; a sum over all points (small discrete and low-dimensional
+bounded spaces); else annealed importance sampling at one reference theta,
+
+    log Z(ref) = log mean_i w_i,    log Z(theta) = log Z(ref) + log sum_i W_i exp(f_theta - f_ref)(x_i)
+
+with W the normalized weights w of the particles x: from the model at theta = 0 by its own
+conditionals where it has ``sweep``, and else from noise, by random walks on continuous spaces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ncbayes.base import FloatArray, InputError, Model, Noise
+from ncbayes.noise.tempered import anneal, annealing_path, log_mean
+from ncbayes.quadrature import log_partition, rule
+from ncbayes.spaces import Box, Orthant, Reals, Region, Torus, wrapped
+
+# Particles, and annealing steps one after the other until log Z has at most this standard error.
+PARTICLES, STEPS, ENOUGH = 1000, (16, 64, 256), 0.03
+# Moves of the random walk at each step, and the share of proposals that it aims to accept.
+MOVES, ACCEPTED = 2, 0.3
+# Fewer effective particles than this behind a draw: its ratio to the reference is not known.
+FEWEST_EFFECTIVE = 10.0
+# Entries of a table of draws by points that are held at once, 32 MB, and at most in all.
+CHUNK, MOST_ENTRIES = 4_000_000, 100_000_000
+CONTINUOUS = Reals | Orthant | Torus | Box | Region
+# Quantiles that tell the spread of log weights upward, and the normal deviate between them.
+UPPER, UPPER_DEVIATE = (0.5, 0.95), 1.645
+# Where kernels are this low there is no mass, and differences of infinities are avoided.
+NOWHERE = -1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Normalizer:
+    """log Z of each draw, (draw,), with the standard error that all of them share.
+
+    ``way`` is "exact", "sum", "annealing" (from the model at theta = 0) or "noise" (from noise), and
+    ``lost`` the share of draws too far from the reference to be known.
+    """
+
+    log_z: FloatArray
+    error: float
+    way: str
+    lost: float = 0.0
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """log Z of each draw with its error, normal, so that it shows in the spread of the draws."""
+        return self.log_z + self.error * rng.standard_normal(len(self.log_z))
+
+
+def normalizer(
+    model: Model, params: FloatArray, reference: int, noise: Any, rng: np.random.Generator
+) -> Normalizer:
+    """log Z at rows of parameters (draw, p); flat and unconstrained, of an Energy.
+
+    ``reference`` is the row where annealing ends; ``noise`` is where it begins for models without
+    conditionals of their own, None if there is none.
+    """
+    found = _summed(model, params) or _known(model, params)
+    if found is not None:
+        return found
+    if hasattr(model, "sweep") and math.isfinite(model.space.log_volume):
+        return _annealed(model, params, reference, _by_conditionals, "annealing", rng)
+    if noise is None:
+        raise InputError(
+            f"log Z of {type(model).__name__} can't be worked out: there is no noise on "
+            f"{model.space} to start from, and the model has neither log_partition nor sweep"
+        )
+    while hasattr(noise, "tempering"):  # its own normalizer has an error, and its base's has none
+        noise = noise.base
+    return _annealed(model, params, reference, partial(_from_noise, noise), "noise", rng)
+
+
+def kernels(model: Any, params: FloatArray, points: FloatArray) -> FloatArray:
+    """Log densities up to log Z, (row, point); lowest where there is no mass."""
+    found = np.full((len(params), len(points)), NOWHERE)
+    inside = model.space.contains(points)
+    within = points[inside]
+    if not len(within):
+        return found
+    if hasattr(model, "evaluated"):
+        values = model.evaluated(params, within)
+    elif hasattr(model, "design"):
+        design = model.design(within)
+        values = np.stack([design.matvec(row) for row in params]) + model.log_base(within)
+    else:
+        values = params @ np.asarray(model.statistics(within), dtype=float).T
+        values = values + np.ravel(model.log_base(within))
+    found[:, inside] = np.where(np.isfinite(values), values, NOWHERE)
+    return found
+
+
+def _known(model: Any, params: FloatArray) -> Normalizer | None:
+    """The model's own log Z, where it has one for its size and each value is quick."""
+    if not hasattr(model, "log_partition") or not isinstance(model.space, CONTINUOUS):
+        return None
+    try:
+        return Normalizer(np.array([log_partition(model, row) for row in params]), 0.0, "exact")
+    except InputError:
+        return None
+
+
+def _summed(model: Any, params: FloatArray) -> Normalizer | None:
+    """Sums over the points of the space, or of a grid fine enough for all rows; None if not."""
+    if isinstance(model.space, Reals):  # a grid that fits one row may miss another
+        return None
+    try:
+        points, volumes, largest = rule(model.space, model, params[0])
+    except InputError:
+        return None
+    if len(points) * len(params) > MOST_ENTRIES:
+        return None
+    rows = max(1, CHUNK // len(points))
+    log_z = np.empty(len(params))
+    for start in range(0, len(params), rows):
+        mass = kernels(model, params[start : start + rows], points) + np.log(volumes)
+        total = logsumexp(mass, axis=1)
+        if np.exp(mass.max(axis=1) - total).max() > largest:
+            return None
+        log_z[start : start + rows] = total
+    return Normalizer(log_z, 0.0, "sum")
+
+
+_Particles = tuple[FloatArray, FloatArray, FloatArray]
+_Anneal = Callable[[Any, FloatArray, int, np.random.Generator], _Particles]
+
+
+def _annealed(
+    model: Any,
+    params: FloatArray,
+    reference: int,
+    run: _Anneal,
+    way: str,
+    rng: np.random.Generator,
+) -> Normalizer:
+    """Particles at the reference, annealed more slowly until log Z there is known well enough."""
+    for steps in STEPS:
+        end, points, log_weights = run(model, params[reference], steps, rng)
+        kept = log_weights > -np.inf
+        error = _error(log_weights[kept], len(kept))
+        if error <= ENOUGH:
+            break
+    points, log_weights = points[kept], log_weights[kept] - math.log(max(1, len(kept)))
+    terms = kernels(model, params, points) - kernels(model, end[None], points) + log_weights
+    log_z = logsumexp(terms, axis=1)
+    effective = np.exp(2 * log_z - logsumexp(2 * terms, axis=1))
+    # Draws share their particles, so that their errors do not average out.
+    typical = float(np.median(effective)) / len(kept)
+    error = max(error, math.sqrt(max(1 / typical - 1, 0) / len(kept)))
+    return Normalizer(log_z, error, way, float(np.mean(effective < FEWEST_EFFECTIVE)))
+
+
+def _error(log_weights: FloatArray, count: int) -> float:
+    """Standard error of the log mean of ``count`` weights, those given and others that are zero.
+
+    The larger of two: by the weights themselves, which is too small where the rare large ones are
+    missing from the sample, and as if they were log-normal, by the upper half of their logarithms
+    (the lower half, which may reach far, adds next to nothing to a sum of weights).
+    """
+    if len(log_weights) < 2:
+        return math.inf
+    _, by_weights = log_mean(log_weights)
+    middle, high = np.quantile(log_weights, UPPER)
+    variance = min(((high - middle) / UPPER_DEVIATE) ** 2, 50.0)
+    by_logs = math.sqrt(math.expm1(variance) / len(log_weights))
+    missing = (count - len(log_weights)) / len(log_weights) / count
+    return math.sqrt(max(by_weights, by_logs) ** 2 + missing)
+
+
+def _by_conditionals(
+    model: Any, theta: FloatArray, steps: int, rng: np.random.Generator
+) -> _Particles:
+    start, end = annealing_path(model, theta, 1.0)
+    points, path = anneal(model, end, steps, PARTICLES, rng, start)
+    return end, points, path[-1]
+
+
+def _from_noise(
+    noise: Noise, model: Any, theta: FloatArray, steps: int, rng: np.random.Generator
+) -> _Particles:
+    """Particles that go from noise to the model, ``noise^(1 - b) model^b``, by random walks.
+
+    On discrete spaces they stay where they are: plain importance sampling.
+    """
+    points = np.array(noise.sample(PARTICLES, rng), dtype=float)
+    params = theta[None]
+    base, kernel = noise.log_density(points), kernels(model, params, points)[0]
+    if not isinstance(model.space, CONTINUOUS):
+        return theta, points, kernel - base
+    root = np.linalg.cholesky(np.atleast_2d(np.cov(points, rowvar=False)))
+    log_weights, scale = np.zeros(PARTICLES), 1 / math.sqrt(points.shape[1])
+    for step in range(1, steps + 1):
+        log_weights += (kernel - base) / steps
+        share = step / steps
+        for _ in range(MOVES):
+            new = points + scale * rng.standard_normal(points.shape) @ root.T
+            if isinstance(model.space, Torus):
+                new = wrapped(new)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                base_new, kernel_new = noise.log_density(new), kernels(model, params, new)[0]
+                gain = (1 - share) * (base_new - base) + share * (kernel_new - kernel)
+            taken = np.log(rng.random(PARTICLES)) < np.nan_to_num(gain, nan=-np.inf)
+            points[taken], base[taken] = new[taken], base_new[taken]
+            kernel[taken] = kernel_new[taken]
+            # The walk learns its step from how often the last one was taken.
+            scale *= math.exp(0.5 * (float(taken.mean()) - ACCEPTED))
+    return theta, points, log_weights
+
+
+__all__ = ["Normalizer", "kernels", "normalizer"]
