@@ -6,7 +6,7 @@ import pytest
 import shapely
 
 import ncbayes as ncb
-from ncbayes import events
+from ncbayes import places
 from ncbayes.spaces import Box
 
 RING = ncb.datasets.growing_ring(3, 30, seed=5)
@@ -34,11 +34,11 @@ def columns(**values):
 )
 def test_names_of_coordinates(columns, axes):
     frame = pd.DataFrame(DEGREES, columns=columns)
-    names, table, in_degrees = events._table(frame, None, "here")
-    assert in_degrees == (axes is not None)
-    assert names == (axes or columns)
-    order = [0, 1] if names == columns else [1, 0]
-    np.testing.assert_array_equal(table, DEGREES[:, order])
+    table = places.read_table(frame, None, "here")
+    assert table.known == (axes is not None)
+    assert table.names == (axes or columns)
+    order = [0, 1] if table.names == columns else [1, 0]
+    np.testing.assert_array_equal(table.values, DEGREES[:, order])
 
 
 LON, LAT = DEGREES.T
@@ -76,28 +76,36 @@ REFUSED = {
     "a huge box": (POINTS, {"domain": Box((-1e150, -9), (1e150, 9))}, "domain must have coord"),
     "latitude": (
         np.add(DEGREES, (0, 60)),
-        {"degrees": True},
+        {"coordinates": "degrees"},
         "latitudes must lie between -90 and 90 deg",
     ),
     "longitude": (
         np.subtract(DEGREES, (400, 0)),
-        {"degrees": True},
+        {"coordinates": "degrees"},
         "longitudes must lie between -360 and 3",
     ),
     "at a pole": (
         np.add(DEGREES, (0, 50)),
-        {"degrees": True},
+        {"coordinates": "degrees"},
         "nearer to a pole use a polar projection",
     ),
     "height": (
         columns(lon=LON, lat=LAT, z=LON),
         {},
         "points in degrees must have 2 columns, "
-        "longitude and latitude, got 3: select these two, or pass degrees=False",
+        "longitude and latitude, got 3: select these two, or pass coordinates=.plane",
     ),
-    "degrees of a line": (LON, {"degrees": True}, "must have 2 columns, .* got 1: select"),
-    "degrees by word": (POINTS, {"degrees": "yes"}, "degrees must be True, False or None, got 'y"),
-    "degrees by column": (POINTS, {"degrees": np.array([True, False])}, "degrees must be True, F"),
+    "degrees of a line": (LON, {"coordinates": "degrees"}, "must have 2 columns, .* got 1: select"),
+    "other coordinates": (
+        POINTS,
+        {"coordinates": "miles"},
+        'coordinates must be "degrees" or "plane" or None, got \'miles\'',
+    ),
+    "coordinates by column": (
+        POINTS,
+        {"coordinates": np.array(["degrees", "plane"])},
+        'coordinates must be "degrees" or "plane"',
+    ),
     "no domain": (POINTS, {"domain": 3}, "the outline of a region must be a shapely polygon"),
     "an unbounded domain": (
         POINTS,
@@ -126,7 +134,8 @@ REFUSED = {
         POINTS,
         {"domain": Box((50, 50), (60, 60))},
         "points must lie in the domain, "
-        "got none that does: check that domain and points have the same coordinates",
+        r"got none that does \(points are from .* to .*\): check that domain and points have "
+        "the same coordinates",
     ),
     "none left": (
         POINTS,
@@ -135,19 +144,14 @@ REFUSED = {
     ),
     "a swapped domain": (
         DEGREES,
-        {"degrees": True, "domain": [c[::-1] for c in CITY]},
-        "got none that does: .*, longitude before latitude",
+        {"coordinates": "degrees", "domain": [c[::-1] for c in CITY]},
+        "got none that does .*: swap the two columns, longitude first",
     ),
     "the whole earth": (
         DEGREES,
-        {"degrees": True, "domain": Box((-180, -80), (180, 80))},
-        "domain must lie within 180 degrees east and west of the points, which are "
-        r"around longitude -77.01, got longitudes from -180 to 180: cut it off",
-    ),
-    "a polygon around the earth": (
-        DEGREES,
-        {"degrees": True, "domain": shapely.box(-180, -80, 179, 80)},
-        "domain must lie within 180 degrees east and west of the points",
+        {"coordinates": "degrees", "domain": Box((-180, -80), (180, 80))},
+        "domain must lie within 180 degrees east and west of its middle, which is at longitude 0, "
+        "got longitudes from -180 to 180: cut it off",
     ),
     "outside": (POINTS, {"outside": "keep"}, 'outside must be "error" or "drop", got \'keep\''),
     "outside by list": (POINTS, {"outside": np.array(["drop", "x"])}, 'outside must be "error" or'),
@@ -162,8 +166,8 @@ REFUSED = {
     "some points outside": (
         POINTS,
         {"domain": Box((-3, -3), (3, 3))},
-        r"of 90 points lie outside the domain, the first in row \d+ \(counted from 0\): widen "
-        r'the domain, or pass outside="drop"$',
+        r"of 90 points lie outside the domain, the first in row \d+ \(counted from 0\) at .*: "
+        r'widen the domain, or pass outside="drop"$',
     ),
 }
 

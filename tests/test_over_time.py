@@ -64,14 +64,14 @@ def test_longitude_and_latitude_are_known_by_name_in_either_order():
     named, turned = fit(frame), fit(frame[["lat", "lon"]])
     assert_same(named, turned)
     assert field_of(named).axes == ("lon", "lat")
-    array = fit(DEGREES, degrees=True)
+    array = fit(DEGREES, coordinates="degrees")
     np.testing.assert_array_equal(array.theta, named.theta)
     assert field_of(array).axes == ("longitude", "latitude")
     where = pd.DataFrame({"lat": [38.9, 38.95], "lon": [-77.0, -77.05]})
     one, other = densities.density(named, where), densities.density(array, where[["lon", "lat"]])
     np.testing.assert_array_equal(one["mean"], other["mean"])
     assert one["mean"].attrs["units"] == "per square kilometer"
-    flat = fit(frame, degrees=False)
+    flat = fit(frame, coordinates="plane")
     assert field_of(flat).projection is None
     assert densities.density(flat, where)["mean"].attrs["units"] == "per unit area"
 
@@ -102,7 +102,9 @@ def test_points_on_both_sides_of_the_date_line(seed):
     times = np.repeat([1, 2], 30)
     parts = shapely.MultiPolygon([shapely.box(172, -8, 180, 8), shapely.box(-180, -8, -172, 8)])
     for domain in (None, Box((172, -8), (188, 8)), parts):
-        one, other = (fit(points, times, degrees=True, domain=domain) for points in (east, wrapped))
+        one, other = (
+            fit(points, times, coordinates="degrees", domain=domain) for points in (east, wrapped)
+        )
         np.testing.assert_allclose(one.theta, other.theta, rtol=1e-6, atol=1e-6)
         sides = field_of(one).model.space.bounds
         assert np.ptp(sides, axis=0).max() < 2500  # km
@@ -124,7 +126,8 @@ def test_a_polygon_comes_in_many_forms(tmp_path):
     geojson = json.loads(shapely.to_geojson(polygon))
     path.write_text(json.dumps({"type": "Feature", "properties": {}, "geometry": geojson}))
     forms = (polygon, geojson, str(path), path, SQUARE, Region.of(SQUARE))
-    first, *others = (fit(domain=form) for form in forms)
+    # GeoJSON with such numbers would be taken as degrees.
+    first, *others = (fit(domain=form, coordinates="plane") for form in forms)
     assert_same(first, *others)
     assert isinstance(field_of(first).model.space, Region)
     found = densities.density(first, [[0.0, 0.0], [7.0, 0.0]])["mean"]
@@ -146,7 +149,7 @@ def test_points_outside_the_domain_are_named_or_dropped():
     first, count = int(np.argmin(inside)), int((~inside).sum())
     message = (
         rf"^{count} of 90 points lie outside the domain, the first in row {first} \(counted from "
-        r'0\): widen the domain, or pass outside="drop"$'
+        r'0\) at \(.*\): widen the domain, or pass outside="drop"$'
     )
     with pytest.raises(ncb.InputError, match=message):
         fit(domain=small)
@@ -165,7 +168,7 @@ def test_a_time_whose_points_were_all_dropped_is_still_there():
 
 
 def test_a_domain_much_wider_than_the_points():
-    posterior = fit(DEGREES, degrees=True, domain=shapely.box(-100, 25, -60, 50))
+    posterior = fit(DEGREES, coordinates="degrees", domain=shapely.box(-100, 25, -60, 50))
     assert np.isfinite(posterior.theta).all()
 
 
@@ -251,7 +254,10 @@ def test_one_time_is_the_static_model(prior, seed):
 def test_the_order_of_the_rows_does_not_matter(seed):
     order = np.random.default_rng(seed).permutation(90)
     mixed = order[np.argsort(TIMES[order], kind="stable")]
-    for points, options in ((POINTS, {}), (DEGREES, {"degrees": True, "noise": "per_time"})):
+    for points, options in (
+        (POINTS, {}),
+        (DEGREES, {"coordinates": "degrees", "noise": "per_time"}),
+    ):
         assert_same(fit(points[order], TIMES[order], **options),
                     fit(points[mixed], TIMES[mixed], **options))  # fmt: skip
 
@@ -329,7 +335,7 @@ def test_the_same_seed_gives_the_same_draws(plain):
 
 def test_a_resumed_run_equals_an_uninterrupted_one(resumed, tmp_path):
     times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
-    options = {"every": "month", "degrees": True, "domain": CITY, "draws": 20, "tune": 10}
+    options = {"every": "month", "coordinates": "degrees", "domain": CITY, "draws": 20, "tune": 10}
     whole = fit(DEGREES, times, **options)
     for posterior in resumed(partial(fit, DEGREES, times, **options), (1, 3, 20)):
         assert_same(posterior, whole)
@@ -340,7 +346,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one(resumed, tmp_path):
 def test_files_hold_all_that_read_outs_need(tmp_path):
     times = np.array(["", "2022-01-03", "2022-02-07", "2022-04-20"])[TIMES]
     small = shapely.box(-77.2, 38.8, -76.9, 39.0) - shapely.box(-77.01, 38.89, -76.99, 38.91)
-    posterior = fit(DEGREES, times, every="month", degrees=True, domain=small, outside="drop")
+    posterior = fit(
+        DEGREES, times, every="month", coordinates="degrees", domain=small, outside="drop"
+    )
     posterior.save(tmp_path / "file.nc")
     loaded = ncb.load(tmp_path / "file.nc")
     one, other = field_of(posterior), field_of(loaded)

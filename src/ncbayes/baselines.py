@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Space, shown
+from ncbayes.dates import DateStyle
+from ncbayes.diagnostics import FitWarning
 from ncbayes.events import events
+from ncbayes.progress import Progress, tell
 from ncbayes.spaces import Box, Projection, Reals, Region, as_points, column_count
+from ncbayes.spaces.rows import match_rows
 
 # Spread of a time's points in any direction, as a share of that of all points, below which they
 # count as lying on a line.
@@ -98,7 +103,7 @@ class TimewiseKDE:
             )
         space = Reals(column_count(points)) if domain is None else domain
         rows = as_points(points, space, "TimewiseKDE", minimum=1)
-        stamps, order = _labelled(times, len(rows), labels)
+        stamps, order = _labelled(match_rows(points, times), len(rows), labels)
         pooled = _spread(rows)
         if pooled is None:
             raise InputError(
@@ -140,7 +145,8 @@ class KDEOverTime:
 
     ``estimate`` and ``points``, those of each time by label, are in the coordinates of ``space``:
     in km with a ``projection``. ``times`` are datetimes or numbers, None where there are labels
-    only. ``dropped`` points lay outside the space and were left out.
+    only, and ``style`` is how dates were read. ``dropped`` points lay outside the space and were
+    left out.
     """
 
     estimate: TimewiseKDE
@@ -150,6 +156,7 @@ class KDEOverTime:
     points: Mapping[str, FloatArray]
     projection: Projection | None = None
     dropped: int = 0
+    style: DateStyle = field(default_factory=DateStyle)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -173,33 +180,42 @@ def kde_over_time(
     *,
     domain: Any = None,
     every: str | float | None = None,
-    degrees: bool | None = None,
+    coordinates: str | None = None,
     outside: str = "error",
+    day_first: bool | None = None,
+    tz: str | None = None,
+    progress: Progress = None,
 ) -> KDEOverTime:
     """Kernel density estimates time by time, from what ``fit_density_over_time`` takes.
 
     All arguments are those of ``ncbayes.fit_density_over_time``: the same points, periods, domain
-    and map. The estimates are those of ``TimewiseKDE``, zero outside the domain and normalized
-    inside. A period without points takes the estimate from all points.
+    and map; ``progress=False`` silences the lines that say what was taken for what.
+    The estimates are those of ``TimewiseKDE``, zero outside the domain and normalized inside. A
+    period without points takes the estimate from all points.
 
     ``densities.density`` and ``change``, ``scores.log_score`` and ``plots.density_maps``,
     ``density_bands`` and ``animation`` take the result like a posterior. It has no draws,
     and so neither standard deviations nor intervals.
 
     >>> heights, years = [1.0, 1.4, 1.9, 1.1, 1.5, 2.2], [2021, 2021, 2021, 2023, 2023, 2023]
-    >>> kde_over_time(heights, years, every=1)
+    >>> kde_over_time(heights, years, every=1, progress=False)
     <KDEOverTime of 6 points: axes x1, times 3 (2021 to 2023), 1 of them without points>
     """
     found = events(
-        "kde_over_time", points, times, domain=domain, every=every, degrees=degrees, outside=outside
-    )
+        "kde_over_time", points, times, domain=domain, every=every, coordinates=coordinates,
+        outside=outside, day_first=day_first, tz=tz,
+    )  # fmt: skip
+    tell(found.notes, progress)
+    for line in found.warnings:
+        warnings.warn(line, FitWarning, stacklevel=2)
     labels, groups = list(found.groups), found.groups
     stamps = np.repeat(labels, [len(own) for own in groups.values()])
     rows = np.concatenate(list(groups.values()))
     estimate = TimewiseKDE.of(rows, stamps, found.space, labels=labels)
     return KDEOverTime(
-        estimate, found.space, found.axes, found.times, groups, found.projection, found.dropped
-    )
+        estimate, found.space, found.axes, found.times, groups, found.projection, found.dropped,
+        found.style,
+    )  # fmt: skip
 
 
 def _labelled(

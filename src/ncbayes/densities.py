@@ -90,7 +90,7 @@ def density(
     """
     found, where = _opened("densities.density", posterior, at, size, draws)
     if times is not None:
-        found = found.at(chosen(times, found.field.times, found.labels))
+        found = found.at(chosen(times, found.field.times, found.labels, found.field.style))
     return _summary(found, where, interval, level)
 
 
@@ -140,8 +140,9 @@ def change(
     found, where = _opened("densities.change", posterior, at, size, draws)
     check_interval(interval)
     check_level(level)
-    times, labels = found.field.times, found.labels
-    ends = [position(start, times, labels, "start"), position(end, times, labels, "end")]
+    times, labels, style = found.field.times, found.labels, found.field.style
+    named = {"start": start, "end": end}
+    ends = [position(time, times, labels, name, style) for name, time in named.items()]
     if ends[0] == ends[1]:
         raise InputError(f"start and end must be different times, got {labels[ends[0]]!r} twice")
 

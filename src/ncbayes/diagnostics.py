@@ -331,6 +331,9 @@ def _separation(tree: xr.DataTree) -> list[str]:
         return []
     worst = auc.where(auc == auc.max(), drop=True)
     of_group = f" in group {worst['group'].values[0]}" if auc.sizes["group"] > 1 else ""
+    if "field" in tree.children and "far" in tree["field"]:
+        far = str(tree["field"]["far"].item())
+        return [f"noise and data are told apart perfectly{of_group}, most likely since {far}"]
     closer = 'choose noise closer to the data, e.g. noise="auto"'
     if "theta" not in tree["posterior"]:
         closer = "choose noise closer to the data, e.g. noise=ncbayes.noise.gaussian_mixture(data)"

@@ -39,8 +39,8 @@ def to_geojson(
     if not _is_degrees(grid):
         raise InputError(
             "densities.to_geojson needs longitude and latitude, as GeoJSON holds no others, got "
-            f"the axes {grid.dims[-1]!r} and {grid.dims[-2]!r}; fit with degrees=True, or use "
-            "to_geotiff or .to_netcdf"
+            f"the axes {grid.dims[-1]!r} and {grid.dims[-2]!r}; fit with "
+            'coordinates="degrees", or use to_geotiff or .to_netcdf'
         )
     if levels is None:
         features = list(_cells(data, grid))

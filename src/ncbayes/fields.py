@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, Space
+from ncbayes.dates import DateStyle
 from ncbayes.models import RadialBasis
 from ncbayes.spaces import Box, Projection, Region
 
@@ -30,6 +31,8 @@ class Ground(Protocol):
     def times(self) -> NDArray[Any] | None: ...
     @property
     def projection(self) -> Projection | None: ...
+    @property
+    def style(self) -> DateStyle: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,8 @@ class Field:
 
     ``times`` (group,) are datetimes or numbers, None where groups have labels only. With a
     ``projection`` the basis and its space are in km, and what users see is in degrees. ``dropped``
-    points of the user's lay outside the space and were left out.
+    points of the user's lay outside the space and were left out. Dates were read in this ``style``.
+    ``far`` says which points are far from all others, if there are any.
     """
 
     model: RadialBasis
@@ -46,6 +50,20 @@ class Field:
     times: NDArray[Any] | None = None
     projection: Projection | None = None
     dropped: int = 0
+    style: DateStyle = field(default_factory=DateStyle)
+    far: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What coordinates and dates were taken for, for the attributes of a posterior."""
+        if not self.axes:  # a basis without a user's table
+            return {}
+        told = {"day_first": self.style.day_first, "tz": self.style.tz}
+        known = {name: value for name, value in told.items() if value is not None}
+        # Files have no truth values.
+        numbers = {k: int(v) if isinstance(v, bool) else v for k, v in known.items()}
+        # Files give the name "coordinates" a meaning of its own.
+        return {"coordinate_system": "plane" if self.projection is None else "degrees", **numbers}
 
     @property
     def space(self) -> Space:
@@ -70,6 +88,8 @@ class Field:
         found |= {"bandwidth": model.bandwidth, "kernel": model.kernel, "dropped": self.dropped}
         if self.projection is not None:
             found |= vars(self.projection)
+        found |= {key: value for key, value in self.settings.items() if key != "coordinate_system"}
+        found |= {"far": self.far} if self.far else {}
         axes = self.axes or tuple(f"x{k + 1}" for k in range(model.table.shape[1]))
         return xr.Dataset(found, {"axis": list(axes)})
 
@@ -97,7 +117,13 @@ def stored_field(tree: xr.DataTree, asker: str) -> Field:
         projection = Projection(data["longitude"].item(), data["latitude"].item())
     times = data["time"].to_numpy() if "time" in data else None
     axes = tuple(str(name) for name in data["axis"].to_numpy())
-    return Field(model, axes, times, projection, int(facts["dropped"]))
+    far = str(data["far"].item()) if "far" in data else ""
+    return Field(model, axes, times, projection, int(facts["dropped"]), _style(data), far)
+
+
+def _style(data: xr.Dataset) -> DateStyle:
+    day_first = bool(data["day_first"].item()) if "day_first" in data else None
+    return DateStyle(day_first, str(data["tz"].item()) if "tz" in data else None)
 
 
 def _space(data: xr.Dataset) -> Space:

@@ -122,8 +122,12 @@ def fitted(
     noise_ratio: Any,
     options: tuple[Any, ...],
     field: Field | None,
+    calls: int = 2,
 ) -> Posterior:
-    """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order."""
+    """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order.
+
+    Warnings point at a line that is so many ``calls`` above the end of this one.
+    """
     engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
@@ -171,12 +175,13 @@ def fitted(
             "draws": draws,
             "tune": tune,
             "chains": chains,
+            **({} if field is None else field.settings),
         }
         if folder is not None:
             asked = {} if making is None else _asked(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings, field=field)
-    return finish(run if making is None else _prepared(run, making, noise_ratio), calls=2)
+    return finish(run if making is None else _prepared(run, making, noise_ratio), calls=calls)
 
 
 def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from ncbayes import inputs
 from ncbayes.base import FloatArray, InputError, Noise, Prior, Schedule, shown
 from ncbayes.contrast import Engine, uses_noise
-from ncbayes.events import events
+from ncbayes.diagnostics import FitWarning
+from ncbayes.events import Events, events
 from ncbayes.fields import Field
 from ncbayes.fitting import fitted
 from ncbayes.models import RadialBasis
@@ -19,7 +21,7 @@ from ncbayes.models.radial import BASIS, Kernel
 from ncbayes.noise import Adaptive, Auto, KernelDensity, Mixture, Restricted, Uniform
 from ncbayes.posterior import Posterior
 from ncbayes.priors import RandomWalk
-from ncbayes.progress import Progress
+from ncbayes.progress import Progress, tell
 from ncbayes.spaces import Box, Region
 
 # Noise points for each data point where the user leaves it open.
@@ -43,8 +45,10 @@ def fit_density_over_time(
     *,
     domain: Any = None,
     every: str | float | None = None,
-    degrees: bool | None = None,
+    coordinates: str | None = None,
     outside: str = "error",
+    day_first: bool | None = None,
+    tz: str | None = None,
     basis: int = BASIS,
     bandwidth: float | None = None,
     kernel: Kernel = "exponential",
@@ -68,24 +72,34 @@ def fit_density_over_time(
     Parameters
     ----------
     points
-        One row a point: an array or a data frame of coordinates.
+        One row for each point: an array or a data frame of coordinates.
     times
-        One time stamp a point, in any order: dates, numbers, or labels (in order of appearance, or
-        of the categories of a pandas Categorical). Dates are those of the clock on the wall; as
-        text, 3/12/2022 begins with the month unless another of them can't.
+        One time stamp for each point, in any order: dates, numbers, or labels (in order of
+        appearance, or of the categories of a pandas Categorical). Rows of pandas objects are
+        matched by their index, which must hold the same labels; others by position.
     domain
         Where points can be: a ``Box``; a polygon (shapely, GeoJSON, the path of a GeoJSON file,
         corners, a ``Region``), outside of which the density is zero; None: a box a tenth
         wider than the data on each side.
     every
         How times are put together: "day", "week", "month", "quarter" or "year" for dates, a width
-        for numbers. None: the shortest of these with 20 points a period and at most 60 periods;
-        every number by itself. A period without points is carried by its neighbours.
-    degrees
-        Whether points (and domain) are longitude and latitude. They are then projected to km, and
-        densities are per square kilometer. None: if the frame's columns say so by name.
+        for numbers. None: the shortest of these with 20 points a period, at most 60 periods and
+        not more empty than filled; every number by itself. A period without points is carried by
+        its neighbours.
+    coordinates
+        "degrees": points and domain are longitude and latitude, which are projected to km around
+        the middle of the domain, or of the points without one, and densities are per square
+        kilometer; "plane": they are taken as they are. None: degrees if the frame's columns say so
+        by name, or if the domain is GeoJSON with values within 180 and 90; otherwise plane.
     outside
         "error" or "drop": what to do with points outside the domain.
+    day_first
+        Whether 3/12/2022 is in December. None: if another date can't begin with the month; dates
+        that all can be read both ways are refused.
+    tz
+        A time zone such as "America/New_York", in which days and months begin: dates that name
+        their zone or offset are converted to it, others are in it already. None: the clock as it
+        is written.
     basis, bandwidth, kernel
         The number of basis functions, and see ``models.RadialBasis.match``.
     noise
@@ -99,25 +113,59 @@ def fit_density_over_time(
         Of theta; None: ``RandomWalk(initial="separate")`` at the times. ``RandomWalk()`` is the
         paper's.
     engine, draws, tune, chains, cores, seed, checkpoint, progress
-        As in ``fit``.
+        As in ``fit``; two lines that say what coordinates and times were taken for are printed
+        with the progress.
     """
-    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
     _check_engine(engine)
     found = events(
-        "fit_density_over_time", points, times, domain=domain, every=every, degrees=degrees,
-        outside=outside,
+        "fit_density_over_time", points, times, domain=domain, every=every,
+        coordinates=coordinates, outside=outside, day_first=day_first, tz=tz,
     )  # fmt: skip
+    tell(found.notes, inputs.checked_progress(progress))
+    for line in found.warnings:
+        warnings.warn(line, FitWarning, stacklevel=2)
+    return fit_events(
+        found, basis=basis, bandwidth=bandwidth, kernel=kernel, noise=noise,
+        noise_ratio=noise_ratio, prior=prior, engine=engine, draws=draws, tune=tune, chains=chains,
+        cores=cores, seed=seed, checkpoint=checkpoint, progress=progress, calls=3,
+    )  # fmt: skip
+
+
+def fit_events(
+    found: Events,
+    *,
+    basis: int = BASIS,
+    bandwidth: float | None = None,
+    kernel: Kernel = "exponential",
+    noise: Any = "common",
+    noise_ratio: float | None = None,
+    prior: Any = None,
+    engine: Any = "auto",
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    cores: int | None = None,
+    seed: inputs.Seed = None,
+    checkpoint: Any = None,
+    progress: Progress = None,
+    calls: int = 2,
+) -> Posterior:
+    """Fit points that were read before, by the options of ``fit_density_over_time``."""
+    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
+    _check_engine(engine)
     groups, space = found.groups, found.space
     pooled = np.concatenate(list(groups.values()))
     model = RadialBasis.match(pooled, space, basis, bandwidth, kernel)
-    field = Field(model, found.axes, found.times, found.projection, found.dropped)
+    field = Field(
+        model, found.axes, found.times, found.projection, found.dropped, found.style, found.far
+    )
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
     if noise_ratio is None and not (isinstance(noise, Auto) or _is_word(noise, "auto")):
         noise_ratio = NOISE_RATIO
     made = _noise(noise, groups, pooled, space)
-    return fitted(model, groups, made, prior, noise_ratio, options, field)
+    return fitted(model, groups, made, prior, noise_ratio, options, field, calls)
 
 
 def _is_word(noise: object, word: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.dates import Dates, DateStyle, from_numbers, guess_numbers, read_dates
 from ncbayes.spaces import is_numeric
 
 if TYPE_CHECKING:
-    import re
-
     import pandas as pd
 
 # Calendar periods by name, with pandas' letter for them and how their labels are written.
@@ -29,22 +28,30 @@ CALENDAR = {
 FEWEST_POINTS = 20
 # ...and nobody wants to look at more groups than this without having asked for them.
 MOST_GROUPS = 60
+# As a share of them, so many periods may be empty where the period is chosen for the user.
+MOST_EMPTY = 0.5
 # More groups than this are most likely time stamps that should have been put together.
 MOST_DISTINCT = 400
-# Text that may be a date: a year, or numbers as in 3/12 or 3.12.22. A word such as "may" or a time
-# of the day would be read as a date of the present year.
-DATED = r"(?<![.\d])\d{4}|\d[-/]\d|\d\.\d+\.\d"
-# Text that is meant to be a date for certain.
-SURELY_DATED = r"\d{4}[-/.]\d{1,2}[-/.]\d|\d[-/.]\d{1,2}[-/.]\d{4}"
-# Day and month of dates whose year stands last.
-YEAR_LAST = r"^\s*(\d{1,2})[-/.](\d{1,2})[-/.]\d{2}"
-QUARTER = r"^(\d{4})[- ]?[qQ]([1-4])$"
-# A time of the day, and the offset of its clock.
-OFFSET = r"(:\d{2}(?:\.\d+)?) ?(?:Z|UTC|[+-]\d{2}:?(?:\d{2})?)$"
 # The years that datetimes in nanoseconds hold.
 FIRST_YEAR, LAST_YEAR = 1678, 2261
 # Numbers that lie so little below the start of a period, in its widths, do so by rounding.
 SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What times were taken for, in words: ``kind`` of times, from ``first`` to ``last``, ``form``.
+
+    ``unit`` is what a group is called, ``hint`` what to do if they were meant as something else.
+    """
+
+    kind: str
+    first: str
+    last: str
+    form: str
+    unit: str
+    hint: str = ""
+    style: DateStyle = field(default_factory=DateStyle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +64,14 @@ class Periods:
 
     labels: tuple[str, ...]
     index: NDArray[np.intp]
-    starts: NDArray[Any] | None = None
-    places: FloatArray | None = None
+    starts: NDArray[Any] | None
+    places: FloatArray | None
+    reading: Reading
 
 
-def periods(times: Any, every: Any, rows: int) -> Periods:
+def periods(times: Any, every: Any, rows: int, style: DateStyle | None = None) -> Periods:
     """The groups of the time stamps of so many rows."""
-    found = _grouped(_stamps(times, rows), every)
+    found = _grouped(_stamps(times, rows), every, style or DateStyle())
     if len(set(found.labels)) < len(found.labels):
         twice = next(label for label in found.labels if found.labels.count(label) > 1)
         raise InputError(
@@ -97,12 +105,13 @@ def _stamps(times: Any, rows: int) -> pd.Series[Any]:
     return values
 
 
-def _grouped(values: pd.Series[Any], every: Any) -> Periods:
+def _grouped(values: pd.Series[Any], every: Any, style: DateStyle) -> Periods:
     import pandas as pd
 
     kinds = pd.api.types
     if isinstance(values.dtype, pd.CategoricalDtype):
-        return _labels(values.cat.codes.to_numpy(), values.cat.categories, every)
+        codes, names = values.cat.codes.to_numpy(), values.cat.categories
+        return _labels(codes, names, every, "the order of the categories")
     if kinds.is_bool_dtype(values):
         values = values.astype(str)
     if kinds.is_timedelta64_dtype(values) or kinds.is_complex_dtype(values):
@@ -112,66 +121,22 @@ def _grouped(values: pd.Series[Any], every: Any) -> Periods:
         )
     decimals = values.dtype == object and all(isinstance(each, Number) for each in values)
     if kinds.is_numeric_dtype(values) or decimals:
-        return _numbers(values.to_numpy(dtype=float), every)
-    dates = _dates(values)
+        calendar = every is None or (isinstance(every, str) and every in CALENDAR)
+        text = from_numbers(values, years=calendar and every == "year") if calendar else None
+        if text is None:
+            return _numbers(values.to_numpy(dtype=float), every)
+        values = text
+    dates = read_dates(values, style)
     if dates is not None:
         return _calendar(dates, every)
     codes, labels = pd.factorize(values.astype(str))
-    return _labels(codes, labels, every)
+    return _labels(codes, labels, every, "the order in which they appear")
 
 
-def _dates(values: pd.Series[Any]) -> pd.Series[Any] | None:
-    """The values as datetimes of the wall clock; None if they are labels."""
+def _calendar(read: Dates, every: Any) -> Periods:
     import pandas as pd
 
-    if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
-    if not pd.api.types.is_datetime64_any_dtype(values):
-        text = values.astype(str)
-        plain = text.str.replace(OFFSET, r"\1", regex=True)
-        plain = plain.str.replace(QUARTER, _first_day, regex=True)
-        dated = plain.str.contains(DATED, regex=True)
-        if not dated.any():
-            return None
-        values = pd.to_datetime(
-            plain.where(dated),
-            errors="coerce",
-            format="mixed",
-            utc=True,
-            dayfirst=_day_first(plain),
-        )
-        wrong = np.flatnonzero(values.isna())
-        if len(wrong) == len(values) and not plain.str.contains(SURELY_DATED, regex=True).any():
-            return None
-        if len(wrong):
-            raise InputError(
-                f"times must be dates throughout, got {shown(text[wrong[0]])} in row {wrong[0]} "
-                f"(counted from 0), which is none ({len(wrong)} such rows): drop or repair them, "
-                "or pass a pandas Categorical if they are labels"
-            )
-    return values.dt.tz_localize(None) if values.dt.tz is not None else values
-
-
-def _first_day(quarter: re.Match[str]) -> str:
-    return f"{quarter[1]}-{3 * int(quarter[2]) - 2:02}-01"
-
-
-def _day_first(text: pd.Series[Any]) -> bool:
-    """Whether dates such as 3/12/2022 begin with the day: if one can't begin with the month."""
-    parts = text.str.extract(YEAR_LAST).dropna().astype(int)
-    day, month = parts[0] > 12, parts[1] > 12
-    if day.any() and month.any():
-        one, other = (text[each.idxmax()] for each in (day, month))
-        raise InputError(
-            f"times must be written in one way, got {shown(one)}, which begins with the day, and "
-            f"{shown(other)}, which begins with the month: read them with pandas.to_datetime"
-        )
-    return bool(day.any())
-
-
-def _calendar(dates: pd.Series[Any], every: Any) -> Periods:
-    import pandas as pd
-
+    dates = read.values
     if every is None:
         every = _fitting(dates)
     if not isinstance(every, str) or every not in CALENDAR:
@@ -192,15 +157,22 @@ def _calendar(dates: pd.Series[Any], every: Any) -> Periods:
     labels = tuple(each.start_time.strftime(form) if every == "week" else each.strftime(form)
                    for each in whole)  # fmt: skip
     starts = whole.to_timestamp().to_numpy().astype("datetime64[ns]")
-    return Periods(labels, whole.get_indexer(pd.PeriodIndex(found)), starts)
+    first, last = (f"{each:%Y-%m-%d}" for each in (dates.min(), dates.max()))
+    form = ", ".join(filter(None, (read.form, read.clock)))
+    reading = Reading("dates", first, last, form, every, style=read.style)
+    return Periods(labels, whole.get_indexer(pd.PeriodIndex(found)), starts, None, reading)
 
 
 def _fitting(dates: pd.Series[Any]) -> str:
-    """The shortest calendar period with enough points, and not too many groups."""
+    """The shortest calendar period with enough points, not too many groups, and few of them empty.
+
+    Dates that name the month only, say, leave most days empty.
+    """
     for name, (letter, _) in CALENDAR.items():
         found = dates.dt.to_period(letter)
         count = int((found.max() - found.min()).n) + 1
-        if count <= MOST_GROUPS and len(dates) >= FEWEST_POINTS * count:
+        filled = found.nunique() >= (1 - MOST_EMPTY) * count
+        if count <= MOST_GROUPS and len(dates) >= FEWEST_POINTS * count and filled:
             return name
     return "year"
 
@@ -211,39 +183,51 @@ def _numbers(values: FloatArray, every: Any) -> Periods:
         raise InputError(
             f"times must be finite, got {values[wrong[0]]} in row {wrong[0]} (counted from 0)"
         )
+    hint = guess_numbers(float(values.min()), float(values.max()))
     if every is None:
-        return _each(values)
+        return _each(values, hint)
     if not (is_numeric(every) and np.ndim(every) == 0 and np.isfinite(every) and every > 0):
         raise InputError(
             f"every must be a positive number where times are numbers, or None, got {shown(every)}"
+            + (f"; {hint}" if hint else "")
         )
     with np.errstate(over="ignore", invalid="ignore"):
         first, last = np.floor(np.array([values.min(), values.max()]) / every + SLACK)
         _check_count(last - first + 1 if np.isfinite(last - first) else np.inf, "a larger every=")
     index = (np.floor(values / every + SLACK) - first).astype(np.intp)
     starts = (first + np.arange(index.max() + 1)) * every
-    return Periods(tuple(f"{start:.12g}" for start in starts), index, starts)
+    reading = _of_numbers(values, f"period of {every:g}", hint)
+    return Periods(tuple(f"{start:.12g}" for start in starts), index, starts, None, reading)
 
 
-def _each(values: FloatArray) -> Periods:
+def _of_numbers(values: FloatArray, unit: str, hint: str) -> Reading:
+    first, last = (f"{each:.12g}" for each in (values.min(), values.max()))
+    return Reading("times", first, last, "numbers", unit, hint)
+
+
+def _each(values: FloatArray, hint: str) -> Periods:
     """A group for every number; those that agree in 15 digits, as 0.1 + 0.2 and 0.3, are one."""
     import pandas as pd
 
     found, index = np.unique(values, return_inverse=True)
-    _check_count(len(found), "every=width to put numbers together")
+    remedy = "every=width to put numbers together"
+    _check_count(len(found), f"{remedy}; {hint}" if hint else remedy)
     codes, labels = pd.factorize(np.array([f"{each:.15g}" for each in found]))
     starts = found[np.unique(codes, return_index=True)[1]]
-    return Periods(tuple(map(str, labels)), codes[index], starts, starts)
+    reading = _of_numbers(values, "value", hint)
+    return Periods(tuple(map(str, labels)), codes[index], starts, starts, reading)
 
 
-def _labels(codes: NDArray[Any], names: Any, every: Any) -> Periods:
+def _labels(codes: NDArray[Any], names: Any, every: Any, order: str) -> Periods:
     if every is not None:
         raise InputError(
             f"every is for dates and numbers, and times are labels such as {shown(names[0])}, got "
             f"every={shown(every)}; leave it out"
         )
     _check_count(len(names), "dates or numbers instead of labels")
-    return Periods(tuple(str(name) for name in names), np.asarray(codes, dtype=np.intp))
+    labels = tuple(str(name) for name in names)
+    reading = Reading("times", labels[0], labels[-1], f"labels, in {order}", "label")
+    return Periods(labels, np.asarray(codes, dtype=np.intp), None, None, reading)
 
 
 def _check_count(count: float, remedy: str) -> None:

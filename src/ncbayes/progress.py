@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,6 +192,14 @@ class Lines:
 
     def close(self) -> None:
         pass
+
+
+def tell(lines: Iterable[str], progress: Progress) -> None:
+    """Print lines on the standard error stream, unless ``progress`` asks for silence."""
+    if progress is False:
+        return
+    for line in lines:
+        print(f"ncbayes: {line}", file=sys.stderr, flush=True)
 
 
 class Calls:

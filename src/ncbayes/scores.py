@@ -27,6 +27,7 @@ from ncbayes.posterior import Posterior
 from ncbayes.readout import KERNELS, Density, Fitted, Source, points_of, source, thinned
 from ncbayes.sites import axis_names, checked_points, units
 from ncbayes.spaces import as_points
+from ncbayes.spaces.rows import match_rows
 from ncbayes.stamps import positions
 from ncbayes.threads import single_threaded
 
@@ -92,7 +93,8 @@ def log_score(
         The model that was fitted. A posterior that ``fit`` returned knows it; one from a file does
         not, unless it is that of a density.
     times
-        Of densities over time: one a point, dates, numbers or labels as in the fit.
+        Of densities over time: one for each point, dates, numbers or labels, read and matched to
+        the points as in the fit.
     group
         Which group of a fit of several the points belong to.
     draws
@@ -240,7 +242,7 @@ def _density_score(
 
     found = source(ASKER, posterior, draws)
     table, where = checked_points(found.field, points, ASKER)
-    groups = _groups(found, times, len(table))
+    groups = _groups(found, match_rows(points, times), len(table))
     _check_inside(found, where)
     seen = np.unique(groups)
     some, scores = found.at(seen.tolist()), np.empty(len(table))
@@ -266,7 +268,7 @@ def _groups(found: Source, times: Any, count: int) -> Any:
             f"{ASKER} needs times=..., one for each point, since the density has "
             f"{len(found.labels)} times, {found.labels[0]} to {found.labels[-1]}"
         )
-    return positions(times, count, found.field.times, found.labels)
+    return positions(times, count, found.field.times, found.labels, found.field.style)
 
 
 def _check_inside(found: Source, points: FloatArray) -> None:

@@ -12,6 +12,7 @@ from ncbayes.base import BoolArray, FloatArray, InputError
 from ncbayes.fields import Ground
 from ncbayes.inputs import checked_count
 from ncbayes.integration import cell_counts
+from ncbayes.places import longitude_first
 from ncbayes.spaces import Box, Reals, Region, as_points
 
 # Names that results have for other things.
@@ -62,10 +63,7 @@ def user_coordinates(field: Ground, points: FloatArray) -> FloatArray:
     """Points of the model in the user's coordinates; longitudes do not jump within the domain."""
     if field.projection is None or not len(points):
         return points
-    degrees = field.projection.inverse(points)
-    away = degrees[:, 0] - field.projection.longitude
-    degrees[:, 0] += np.where(away > 180, -360, np.where(away < -180, 360, 0))
-    return degrees
+    return field.projection.unwrapped(points)
 
 
 def sites(field: Ground, at: Any, size: Any, asker: str) -> Sites:
@@ -90,6 +88,9 @@ def checked_points(field: Ground, at: Any, asker: str) -> tuple[FloatArray, Floa
     named = {str(name): name for name in columns}
     if len(named) == len(columns) and set(field.axes) <= set(named):
         at = np.column_stack([np.asarray(at[named[name]]) for name in field.axes])
+    elif field.projection is not None:
+        order = longitude_first(tuple(map(str, columns)))
+        at = at if order is None or len(columns) != 2 else at[[columns[k] for k in order]]
     table = as_points(at, Reals(len(field.axes)), asker, minimum=1)
     return table, table if field.projection is None else field.projection.forward(table)
 

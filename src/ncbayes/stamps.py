@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import InputError, shown
+from ncbayes.dates import AmbiguousDates, DateStyle, from_numbers
 from ncbayes.periods import CALENDAR, LAST_YEAR, periods
 from ncbayes.spaces import is_numeric, is_whole
 
 # Times as numbers are the same if they agree but for rounding.
 CLOSE = 1e-9
+AS_WRITTEN = DateStyle()
 
 
 def time_coordinate(times: NDArray[Any] | None, labels: Sequence[str]) -> NDArray[Any]:
@@ -21,12 +23,18 @@ def time_coordinate(times: NDArray[Any] | None, labels: Sequence[str]) -> NDArra
     return np.array(labels) if times is None else times
 
 
-def position(time: Any, times: NDArray[Any] | None, labels: Sequence[str], name: str) -> int:
+def position(
+    time: Any,
+    times: NDArray[Any] | None,
+    labels: Sequence[str],
+    name: str,
+    style: DateStyle = AS_WRITTEN,
+) -> int:
     """The group of a time given as label, as date or number, or by position."""
     if isinstance(time, str) and time in labels:
         return labels.index(time)
     if not isinstance(time, bool | list | tuple | np.ndarray):
-        found = int(_matched([time], times, labels)[0])
+        found = int(_matched([time], times, labels, style)[0])
         if found >= 0:
             return found
         if is_whole(time) and -len(labels) <= time < len(labels):
@@ -37,21 +45,27 @@ def position(time: Any, times: NDArray[Any] | None, labels: Sequence[str], name:
     )
 
 
-def chosen(given: Any, times: NDArray[Any] | None, labels: Sequence[str]) -> list[int]:
+def chosen(
+    given: Any, times: NDArray[Any] | None, labels: Sequence[str], style: DateStyle = AS_WRITTEN
+) -> list[int]:
     """The groups of some of the times, each as in ``position``."""
     if not _is_list(given) or not len(given):
         raise InputError(f"times must be a list of times, got {shown(given)}")
-    return [position(time, times, labels, "each of times") for time in given]
+    return [position(time, times, labels, "each of times", style) for time in given]
 
 
 def positions(
-    given: Any, rows: int, times: NDArray[Any] | None, labels: Sequence[str]
+    given: Any,
+    rows: int,
+    times: NDArray[Any] | None,
+    labels: Sequence[str],
+    style: DateStyle = AS_WRITTEN,
 ) -> NDArray[np.intp]:
     """The groups of time stamps, one a row, as ``fit_density_over_time`` takes them."""
     if not _is_list(given) or len(given) != rows:
         got = f"{len(given)}" if _is_list(given) else shown(given)
         raise InputError(f"times must hold one time for each of the {rows} points, got {got}")
-    found = _matched(list(given), times, labels)
+    found = _matched(list(given), times, labels, style)
     wrong = np.flatnonzero(found < 0)
     if len(wrong):
         row = int(wrong[0])
@@ -110,15 +124,18 @@ def _is_list(given: Any) -> bool:
 
 
 def _matched(
-    given: list[Any], times: NDArray[Any] | None, labels: Sequence[str]
+    given: list[Any], times: NDArray[Any] | None, labels: Sequence[str], style: DateStyle
 ) -> NDArray[np.intp]:
     """The groups of the times, -1 where there is none."""
+    import pandas as pd
+
     place = {label: k for k, label in enumerate(labels)}
     found = np.array([place.get(str(each), -1) for each in given], dtype=np.intp)
     if times is None or (found >= 0).all():
         return found
     if times.dtype.kind == "M":
-        return found if is_numeric(given) else _dated(given, times, labels)
+        plain = is_numeric(given) and from_numbers(pd.Series(given)) is None
+        return found if plain else _dated(given, times, labels, style)
     if not is_numeric(given):
         return found
     apart = np.abs(np.asarray(given, dtype=float)[:, None] - times)
@@ -127,16 +144,23 @@ def _matched(
     return np.where(apart.min(axis=1) <= width, nearest, -1)
 
 
-def _dated(given: list[Any], times: NDArray[Any], labels: Sequence[str]) -> NDArray[np.intp]:
+def _dated(
+    given: list[Any], times: NDArray[Any], labels: Sequence[str], style: DateStyle
+) -> NDArray[np.intp]:
     """The groups of dates, read as in the fit; -1 for what is no date."""
     place = {label: k for k, label in enumerate(labels)}
     try:
-        found = periods(given, calendar(times, labels), len(given))
+        found = periods(given, calendar(times, labels), len(given), style)
+    except AmbiguousDates as ambiguous:
+        raise InputError(
+            f"times must be written as year-month-day, since the fit met none that tells whether "
+            f"the day comes first, got {shown(given[0])}"
+        ) from ambiguous
     except InputError:
         if len(given) == 1:
             return np.array([-1])
         # One by one, so that the rows at fault are known.
-        each = {text: _dated([text], times, labels)[0] for text in set(map(str, given))}
+        each = {text: _dated([text], times, labels, style)[0] for text in set(map(str, given))}
         return np.array([each[str(time)] for time in given], dtype=np.intp)
     groups = np.array([place.get(label, -1) for label in found.labels], dtype=np.intp)
     return groups[found.index]

@@ -115,7 +115,11 @@ def test_a_changed_file_is_noticed(tmp_path):
             '[data]\nunits = "grad"\n',
             r"^units of \[data\] in spec.toml must be 'degrees' or 'radia",
         ),
-        ("[density]\ndegrees = 1\n", r"^degrees of \[density\] in spec.toml must be true or false"),
+        ("[density]\nday_first = 1\n", r"^day_first of \[density\] in spec.toml must be true or f"),
+        (
+            '[density]\ncoordinates = "miles"\n',
+            r"^coordinates of \[density\] in spec.toml must be 'degrees' or 'plane', got 'miles'",
+        ),
         ("[fit]\ndraws = 1\n", r'^spec.toml needs a table \[data\] with file = "...", the data$'),
         ('[data]\nfile = "a"\n', r"^spec.toml needs a table \[model\] with name = "),
         (GOOD + "[density]\n", r"^spec.toml has both \[model\] and \[density\]; keep one of them$"),

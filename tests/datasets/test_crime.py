@@ -53,6 +53,17 @@ def test_the_papers_kind_is_kept_and_the_rest_is_counted(portal):
     assert indices == [[0, 1, 2]] * 3
 
 
+def test_dates_with_a_zone_can_be_converted(portal):
+    found = load_crime(portal, tz="America/New_York")
+    days = ["2021-12-31 21:34:28", "2022-01-02 18:59:59", "2022-01-05"]
+    assert found.times.tolist() == [pd.Timestamp(day) for day in days]
+    assert found.times.dtype == load_crime(portal).times.dtype
+    robbery = load_crime(portal, offense="robbery", tz="UTC")  # one o'clock, five hours behind
+    assert robbery.times.tolist() == [pd.Timestamp("2022-01-04 06:00")]
+    with pytest.raises(InputError, match="tz must be the name of a time zone"):
+        load_crime(portal, tz="Washington")
+
+
 def test_other_kinds_or_all(portal):
     assert load_crime(portal, method="knife").points["LATITUDE"].tolist() == [38.91]
     assert len(load_crime(portal, method=None).points) == 4
@@ -171,3 +182,5 @@ def test_the_papers_year():
     assert (found.times.dt.year == 2022).all()
     assert found.points["LONGITUDE"].between(-77.12, -76.9).all()
     assert found.points["LATITUDE"].between(38.79, 39.0).all()
+    local = load_crime(REAL, tz="America/New_York").times
+    assert (local.dt.year == 2021).sum() == 1

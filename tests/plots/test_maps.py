@@ -71,7 +71,7 @@ def kernels():
     when = np.repeat([1, 3], 30)
     outline = [CORNERS.tolist(), HOLE.tolist()]
     outline = {"type": "Polygon", "coordinates": [[*ring, ring[0]] for ring in outline]}
-    return ncb.baselines.kde_over_time(SOME, when, domain=outline, every=1, degrees=True)
+    return ncb.baselines.kde_over_time(SOME, when, domain=outline, every=1, coordinates="degrees")
 
 
 def panels(figure):

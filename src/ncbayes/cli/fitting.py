@@ -132,7 +132,14 @@ def density(
         bool, typer.Option("--drop-outside", help="Leave points outside of the outline out.")
     ] = False,
     degrees: Annotated[
-        bool | None, typer.Option(help="Longitude and latitude; default: by the columns' names.")
+        bool | None,
+        typer.Option("--degrees/--plane", help="Coordinates; default: by names and outline."),
+    ] = None,
+    day_first: Annotated[
+        bool | None, typer.Option("--day-first/--month-first", help="How 3/12/2022 is read.")
+    ] = None,
+    tz: Annotated[
+        str | None, typer.Option(help="Zone in which months begin, as America/New_York.")
     ] = None,
     basis: Annotated[int | None, typer.Option(help="How many bumps; default: 30.")] = None,
     bandwidth: Annotated[float | None, typer.Option(help="Their width; default: by data.")] = None,
@@ -145,8 +152,10 @@ def density(
     options = {
         "domain": None if outline is None else str(outline),
         "every": _number(every),
-        "degrees": degrees,
+        "coordinates": None if degrees is None else "degrees" if degrees else "plane",
         "outside": "drop" if drop_outside else None,
+        "day_first": day_first,
+        "tz": tz,
         "basis": basis,
         "bandwidth": bandwidth,
         "kernel": kernel,
@@ -183,6 +192,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
             "density events.csv --x LONGITUDE --y LATITUDE --time REPORT_DAT",
             "density events.csv --x LONGITUDE --y LATITUDE \\\n"
             "      --time REPORT_DAT --every month --outline city.geojson",
+            "density events.csv --x X --y Y --time DAY --degrees --day-first",
         ),
     ),
     "ising": (ising, ("ising symptoms.csv", "ising votes.csv --spins --engine exact")),
@@ -333,9 +343,7 @@ def plan(job: Any, out: Path, options: Options) -> None:
     from ncbayes.cli import folders, jobs, plans
 
     made = jobs.ready(job)
-    if not options.quiet:
-        for line in made.notes:
-            note(line)
+    made.say(options.quiet)
     folders.check_folder(out, options.overwrite)
     found = plans.plan(made)
     if options.json:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import secrets
 import shutil
-import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,11 +17,13 @@ import numpy as np
 
 import ncbayes as ncb
 from ncbayes import inputs, over_time
-from ncbayes.base import InputError, shown
+from ncbayes.base import InputError
 from ncbayes.cli import folders, objects, readouts, tables
 from ncbayes.cli.folders import CHECKPOINT, RUN
+from ncbayes.cli.mistakes import in_the_users_words, with_rows_of_the_file
 from ncbayes.cli.specs import Job
 from ncbayes.cli.terminal import note, spoken
+from ncbayes.events import Events, events
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 # What fit and fit_density_over_time call the same, and where they are written down.
 COUNTS = ("draws", "tune", "chains")
+# What the table [density] says of the basis; all else there says how points and times are read.
+FIELD = ("basis", "bandwidth", "kernel")
 LEAST = {"draws": 1, "tune": 0, "chains": 1, "cores": 1, "seed": 0}
 
 
@@ -50,6 +51,14 @@ class Ready:
     notes: tuple[str, ...]
     # The number in the file of each row, counted from 1, by group; None: all of them.
     numbers: Mapping[str | None, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def say(self, quiet: bool) -> None:
+        """Print what was read and, also if ``quiet``, what looks like a mistake in it."""
+        for line in () if quiet else self.notes:
+            note(line)
+        for line in self.warnings:
+            note(f"warning: {line}")
 
 
 def ready(job: Job) -> Ready:
@@ -199,7 +208,8 @@ def _density(job: Job) -> Ready:
     for key in ("group", "units"):
         if key in job.data:
             raise InputError(
-                f"a density over time has no {key}; it has columns, time, and degrees in [density]"
+                f"a density over time has no {key}; it has columns, time, and coordinates in "
+                "[density]"
             )
     file, columns, time = Path(job.data["file"]).name, job.data["columns"], job.data["time"]
     if len({*columns, time}) <= len(columns):
@@ -210,18 +220,38 @@ def _density(job: Job) -> Ready:
     all_rows = _rows(job)
     frame = tables.complete_rows(all_rows, [*columns, time], job.data.get("missing", "error"), file)
     points = pd.DataFrame(tables.numbers(frame, columns, file), columns=columns)
-    options = dict(job.density)
-    if "domain" in options:
-        path = job.path(options["domain"])
+    numbers: dict[str | None, Any] = {None: frame.index.to_numpy() + 1}
+    with in_the_users_words(job, numbers):
+        found = _events(job, points, frame[time].reset_index(drop=True))
+    fit = {name: job.density[name] for name in FIELD if name in job.density}
+    call = partial(over_time.fit_events, found, **fit, **_others(job, {}, over_time.WORDS))
+    outside = f", {found.dropped} left out outside the outline" if found.dropped else ""
+    gaps = _gaps(len(all_rows) - len(frame))
+    said = f"{file}: {found.rows} rows of {', '.join(columns)} by {time}{gaps}{outside}"
+    lines = [with_rows_of_the_file(line, numbers) for line in found.notes]
+    looks = tuple(spoken(with_rows_of_the_file(line, numbers)) for line in found.warnings)
+    taken = {"coordinates": found.coordinates, "day_first": found.style.day_first}
+    complete = {
+        **job.density, **{name: value for name, value in taken.items() if value is not None}
+    }  # fmt: skip
+    return Ready(
+        dataclasses.replace(job, density=complete), call, None, found.rows,
+        (said, *map(spoken, lines)), numbers, looks,
+    )  # fmt: skip
+
+
+def _events(job: Job, points: pd.DataFrame, times: pd.Series) -> Events:
+    """Points and times, as the table [density] has them read."""
+    assert job.density is not None
+    given = {name: value for name, value in job.density.items() if name not in FIELD}
+    if "domain" in given:
+        path = job.path(given["domain"])
         if not path.is_file():
             raise InputError(f"there is no file {str(path)!r}; domain is that of a GeoJSON file")
-        options["domain"] = str(path)
-    options |= _others(job, {}, over_time.WORDS)
-    times = frame[time].reset_index(drop=True)
-    call = partial(ncb.fit_density_over_time, points, times, **options)
-    gaps = _gaps(len(all_rows) - len(frame))
-    notes = (f"{file}: {len(points)} rows of {', '.join(columns)} by {time}{gaps}",)
-    return Ready(job, call, None, len(points), notes, {None: frame.index.to_numpy() + 1})
+        given["domain"] = str(path)
+    names = ("domain", "every", "coordinates", "day_first", "tz")
+    options = {**dict.fromkeys(names), "outside": "error", **given}
+    return events("fit_density_over_time", points, times, **options)
 
 
 def _others(job: Job, known: objects.Known, words: tuple[str, ...]) -> dict[str, Any]:
@@ -250,8 +280,7 @@ def run(job: Job, out: Path, overwrite: bool, keep: bool, quiet: bool) -> dict[s
         raise InputError(
             f"names of files and columns must be text in UTF-8, got {near!r}; rename it"
         ) from wrong
-    for line in made.notes if not quiet else ():
-        note(line)
+    made.say(quiet)
     with folders.new_folder(out, overwrite):
         try:
             (out / RUN).write_bytes(text)
@@ -293,7 +322,7 @@ def _fitted(
         "seed": made.job.fit["seed"],
         "seconds": round(float(attributes["wall_seconds"]), 2),
         "notes": list(made.notes),
-        "warnings": said,
+        "warnings": [*made.warnings, *said],
     }
 
 
@@ -306,53 +335,12 @@ def _posterior(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            with in_the_users_words(made):
+            with in_the_users_words(made.job, made.numbers):
                 posterior = made.call(
                     checkpoint=checkpoint, progress=progress, **{**cores, **options}
                 )
         except KeyboardInterrupt:
             posterior = None
     ours = [each for each in caught if issubclass(each.category, UserWarning)]
-    said = [_with_rows_of_the_file(str(each.message), made.numbers) for each in ours]
+    said = [with_rows_of_the_file(str(each.message), made.numbers) for each in ours]
     return posterior, list(dict.fromkeys(said))
-
-
-@contextmanager
-def in_the_users_words(made: Ready) -> Iterator[None]:
-    """Errors count rows as the file does, and those in a file of the user's are their mistake."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(_with_rows_of_the_file(str(error), made.numbers)) from error
-    except (OSError, MemoryError):
-        raise
-    except Exception as wrong:
-        raise _theirs(made.job, wrong) from wrong
-
-
-def _with_rows_of_the_file(line: str, numbers: Mapping[str | None, Any]) -> str:
-    inside = [each for each in numbers if each and line.startswith(f"in group {shown(each)}: ")]
-    rows = numbers.get(inside[0] if inside else None, ())
-
-    def of_file(found: re.Match[str]) -> str:
-        row = int(found[1])
-        if row >= len(rows):
-            return found[0]
-        end = found[2] if found[2] == " of the data" else ""
-        return f"row {rows[row]} (counted from 1, without the names){end}"
-
-    return re.sub(r"\brow (\d+)( \(counted from 0\)| of the data)", of_file, line)
-
-
-def _theirs(job: Job, wrong: Exception) -> Exception:
-    """An error that came up in a file of the user's, as their mistake; another one as it is."""
-    frames = traceback.extract_tb(wrong.__traceback__)
-    for name in job.files():
-        lines = [
-            frame.lineno for frame in frames if frame.filename == str(job.path(name).resolve())
-        ]
-        if lines:
-            return InputError(
-                f"{Path(name).name} failed in line {lines[-1]}: {type(wrong).__name__}: {wrong}"
-            )
-    return wrong

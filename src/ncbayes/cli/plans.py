@@ -7,7 +7,8 @@ import time
 import warnings
 from typing import Any
 
-from ncbayes.cli.jobs import Ready, in_the_users_words
+from ncbayes.cli.jobs import Ready
+from ncbayes.cli.mistakes import in_the_users_words
 from ncbayes.contrast import uses_noise
 from ncbayes.noise import Adaptive, Auto
 from ncbayes.posterior import Posterior
@@ -60,7 +61,7 @@ def _measured(made: Ready, trials: bool) -> tuple[Posterior, float, float, int]:
     short: dict[str, Any] = {"draws": FIRST, "tune": tune, "chains": 1, "cores": 1}
     if trials:
         short["noise"] = "common" if made.model is None else "matched"
-    with warnings.catch_warnings(), in_the_users_words(made):
+    with warnings.catch_warnings(), in_the_users_words(made.job, made.numbers):
         warnings.simplefilter("ignore")
         posterior = made.call(**short, progress=False)
         setup = time.monotonic() - began - float(posterior.data.attrs["wall_seconds"])

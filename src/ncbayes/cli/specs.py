@@ -43,15 +43,21 @@ KEYS: Mapping[str, Mapping[str, Kinds]] = {
     "density": {
         "domain": (str,),
         "every": (str, int, float),
-        "degrees": (bool,),
+        "coordinates": (str,),
         "outside": (str,),
+        "day_first": (bool,),
+        "tz": (str,),
         "basis": (int,),
         "bandwidth": (int, float),
         "kernel": (str,),
     },
 }
 NAMED = ("model", "noise", "prior", "engine")
-CHOICES = {"units": ("degrees", "radians"), "missing": ("error", "drop")}
+CHOICES = {
+    "units": ("degrees", "radians"),
+    "missing": ("error", "drop"),
+    "coordinates": ("degrees", "plane"),
+}
 WORDS = {str: "text", list: "a list", dict: "a table", int: "a whole number", bool: "true or false"}
 SPECIAL = {
     "columns": "a list of names, one or more",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ncbayes.base import InputError, shown
+from ncbayes.dates import DateStyle, checked_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,10 +30,10 @@ class Incidents:
     """Where and when incidents were, one row each, in the order of the file.
 
     ``points``, a frame with the columns LONGITUDE and LATITUDE in degrees; ``times``, a series of
-    dates with the clock as the file writes it, without time zone; ``kinds``, a frame with the
-    columns METHOD and OFFENSE; ``dropped``, how many rows of the wanted kinds were left out for
-    "missing coordinates" and for "missing dates" (for both: counted as the former); ``outline``,
-    the area as a GeoJSON polygon, or None.
+    dates without time zone, with the clock as the file writes it or that of ``tz``; ``kinds``,
+    a frame with the columns METHOD and OFFENSE; ``dropped``, how many rows of the wanted kinds were
+    left out for "missing coordinates" and for "missing dates" (for both: counted as the former);
+    ``outline``, the area as a GeoJSON polygon, or None.
     """
 
     points: pd.DataFrame
@@ -60,6 +61,7 @@ def load_crime(
     *,
     method: str | None = GUN,
     offense: str | None = ASSAULT,
+    tz: str | None = None,
 ) -> Incidents:
     """Incidents of one kind from a CSV file of the crime portal of Washington DC.
 
@@ -67,8 +69,11 @@ def load_crime(
     and case; others are ignored. ``method`` and ``offense`` say which rows to keep, whatever
     their case; None keeps all. The defaults are the paper's gun assaults (section 4.3).
     Dates are ISO, such as 2022-01-01T02:34:28Z or 2022/01/01 02:34:28+00; the clock is kept as it
-    stands and the zone left out. Rows without coordinates or date are left out and counted.
+    stands and the zone left out. With ``tz``, such as "America/New_York", dates with a zone are
+    converted to it, and others are taken to be local already. Rows without coordinates or date are
+    left out and counted.
     """
+    style = checked_style(None, tz)
     for name, value in (("method", method), ("offense", offense)):
         if not (value is None or isinstance(value, str)):
             raise InputError(
@@ -91,7 +96,7 @@ def load_crime(
         )
     return Incidents(
         points=places[kept].reset_index(drop=True),
-        times=_dates(file, rows.loc[kept, DATE]).reset_index(drop=True),
+        times=_dates(file, rows.loc[kept, DATE], style).reset_index(drop=True),
         kinds=rows.loc[kept, [METHOD, OFFENSE]].reset_index(drop=True),
         dropped=dropped,
     )
@@ -170,8 +175,8 @@ def _coordinates(file: Path, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=rows.index)
 
 
-def _dates(file: Path, texts: pd.Series) -> pd.Series:
-    """The dates with their clocks, without zones."""
+def _dates(file: Path, texts: pd.Series, style: DateStyle) -> pd.Series:
+    """The dates with their clocks, or with those of the style's zone, without zones."""
     import pandas as pd
 
     clocks = texts.str.replace(ZONE, r"\1", regex=True)
@@ -184,4 +189,8 @@ def _dates(file: Path, texts: pd.Series) -> pd.Series:
             f"{shown(texts.iloc[at])} in row {texts.index[at] + 1} (counted from 1, without the "
             f"names), and {int(bad.sum())} such values in all: correct or clear them"
         )
+    if style.tz is not None:
+        zoned = (clocks != texts).to_numpy(bool)
+        moments = pd.to_datetime(texts[zoned], format="ISO8601", utc=True)
+        dates[zoned] = moments.dt.tz_convert(style.tz).dt.tz_localize(None)
     return dates.rename("times").dt.as_unit("us")

@@ -242,7 +242,7 @@ def _asked(
         count = min(len(labels), MOST_PANELS)
         groups = np.linspace(0, len(labels) - 1, count).round().astype(int).tolist()
     else:
-        groups = chosen(times, field.times, labels)
+        groups = chosen(times, field.times, labels, field.style)
     if len(groups) > MOST_PANELS:
         raise InputError(f"{asker} shows at most {MOST_PANELS} times, got {len(groups)}")
     return field, [labels[group] for group in groups]

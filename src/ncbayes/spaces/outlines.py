@@ -70,10 +70,34 @@ def even_odd(rings: Sequence[FloatArray]) -> Any:
     return whole
 
 
+def opened(outline: Any) -> Any:
+    """The outline, or what is in the file that it names."""
+    return _read(outline) if isinstance(outline, str | os.PathLike) else outline
+
+
+def in_degrees(outline: Any) -> bool | None:
+    """Whether an outline says that its corners are longitude and latitude; None: it does not say.
+
+    GeoJSON is in degrees by its standard, unless its numbers can't be degrees or it names another
+    system, as older files do. What has a ``crs``, such as a GeoDataFrame, is asked for it.
+    """
+    if hasattr(getattr(outline, "crs", None), "is_geographic"):
+        return bool(outline.crs.is_geographic)
+    if not isinstance(outline, Mapping):
+        return None
+    system = outline.get("crs")
+    if isinstance(system, Mapping):
+        properties = system.get("properties")
+        name = str(properties.get("name")) if isinstance(properties, Mapping) else ""
+        if name and not re.search(r"CRS84|\b(4326|4269|4258)$", name):
+            return False
+    corners = np.concatenate(outline_rings(outline))
+    return bool((np.abs(corners) <= [180, 90]).all())
+
+
 def outline_rings(outline: Any) -> tuple[FloatArray, ...]:
     """The rings of an outline; parts that overlap or touch are joined."""
-    if isinstance(outline, str | os.PathLike):
-        outline = _read(outline)
+    outline = opened(outline)
     if hasattr(outline, "__geo_interface__"):
         outline = outline.__geo_interface__
     if not isinstance(outline, Mapping):
