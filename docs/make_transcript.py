@@ -27,7 +27,7 @@ HEAD = """# From nothing to a report: a recorded session
 
 What a newcomer sees who types the commands of the README, once it is installed. Recorded by
 `python docs/make_transcript.py`, {date}, ncbayes {version}, Python {python}, {cores} cores:
-**{seconds:.0f} s in all**. The tests run the same commands. On a terminal each fit has a bar for
+**{seconds:.0f} s in all**{busy}. The tests run the same commands. On a terminal each fit has a bar for
 each chain; in a log, as here, a line every ten seconds.
 
 """
@@ -68,11 +68,14 @@ def main() -> None:
             printed, seconds = recorded(command, folder)
             total += seconds
             parts.append(f"```\n$ {command}\n{printed}\n```\n\n({seconds:.0f} s)\n")
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    busy = f", while the machine had other work to do (load {load:.0f})" if load > 2 * cores else ""
     head = HEAD.format(
+        busy=busy,
         date=datetime.date.today(),
         version=ncb.__version__,
         python=platform.python_version(),
-        cores=os.cpu_count(),
+        cores=cores,
         seconds=total,
     )
     OUT.write_text(head + "\n".join(parts) + TAIL, encoding="utf-8")
