@@ -27,8 +27,8 @@ HEAD = """# From nothing to a report: a recorded session
 
 What a newcomer sees who types the commands of the README, once it is installed. Recorded by
 `python docs/make_transcript.py`, {date}, ncbayes {version}, Python {python}, {cores} cores:
-**{seconds:.0f} s in all**{busy}. The tests run the same commands. On a terminal each fit has a bar for
-each chain; in a log, as here, a line every ten seconds.
+**{seconds:.0f} s in all**{busy}. The tests run the same commands.
+On a terminal each fit has a bar for each chain; in a log, as here, a line every ten seconds.
 
 """
 TAIL = """
