@@ -36,6 +36,7 @@ def run(out: Path, seed: int, draws: int, overwrite: bool) -> None:
         began = time.monotonic()
         truth = _simulated(folder, seed)
         _stage(2, f"Fitting a torus graph to {ANGLES}: which angles are coupled directly?")
+        typer.echo("      (the first fit after an installation also compiles its loops)")
         _fitted(_graph_job(folder, seed, draws), folder / GRAPH)
         _show_edges(folder / GRAPH, truth)
         _stage(3, f"Fitting a density over time to {EVENTS}: where did incidents rise?")
