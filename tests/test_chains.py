@@ -367,8 +367,8 @@ def test_ctrl_c_while_processes_start_shows_no_tracebacks(after):
 def test_an_interrupted_fit_can_be_finished(monkeypatch):
     monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
     with pytest.warns(ncb.FitWarning, match=r"extend\(draws=0\) finishes it"):
-        part = run(draws=3000, progress=interrupt_at(100))
-    whole = run(draws=3000)
+        part = run(draws=1000, progress=interrupt_at(100))
+    whole = run(draws=1000)
     object.__setattr__(part.run, "progress", False)
     assert_same(part.extend(draws=0), whole)
 

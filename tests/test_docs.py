@@ -1,22 +1,12 @@
 """The documentation is code: its blocks run, its outputs are compared, its links lead somewhere."""
 
-import contextlib
-import io
 import re
-import shlex
-import traceback
-from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import pytest
-from typer.testing import CliRunner
 
-from ncbayes.cli import app
+from doc_pages import FENCE, INSTALL, ROOT, Reader, blocks, hidden_modules, run, run_in
 
-ROOT = Path(__file__).parents[1]
-FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 RUN = re.compile(r"^```(python|sh)$", re.MULTILINE)
 LINKED = [
     ROOT / "README.md",
@@ -24,96 +14,9 @@ LINKED = [
     *sorted((ROOT / "docs").glob("*/*.md")),
 ]
 PAGES = [page for page in LINKED if RUN.search(page.read_text())]
+# Pages that need more than the README's own line installs, with the extra that they name.
+WITH_EXTRAS = {"cluster.md": "cluster", "energy.md": "energy", "export.md": "maps"}
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: what it is, where its first line stands, and the output shown after it."""
-
-    info: str
-    line: int
-    body: str
-    output: str | None
-
-
-def blocks(text: str) -> list[Block]:
-    fences = list(FENCE.finditer(text))
-    found = []
-    for k, fence in enumerate(fences):
-        after = fences[k + 1] if k + 1 < len(fences) else None
-        follows = after is not None and not text[fence.end() : after.start()].strip()
-        shown = after["body"] if follows and after["info"].strip() == "text" else None
-        line = text.count("\n", 0, fence.start("body")) + 1
-        found.append(Block(fence["info"].strip(), line, fence["body"], shown))
-    return found
-
-
-def run(name: str, text: str) -> None:
-    """Run the python blocks (in one namespace) and the sh blocks of a page, in order."""
-    namespace = {"__name__": "__main__"}
-    for block in blocks(text):
-        if block.info == "python":
-            printed = run_python(name, block, namespace)
-        elif block.info == "sh":
-            printed = run_shell(name, block)
-        else:
-            continue
-        if block.output is not None:
-            got, shown = plain(printed), plain(block.output)
-            if got != shown:
-                raise AssertionError(
-                    f"{name}:{block.line}: prints\n{got}\nand the page shows\n{shown}"
-                )
-
-
-def run_python(name: str, block: Block, namespace: dict[str, object]) -> str:
-    # Blank lines in front, so that a traceback counts lines as the page does.
-    code = compile("\n" * (block.line - 1) + block.body, name, "exec")
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed):
-            exec(code, namespace)
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = [frame.lineno for frame in frames if frame.filename == name][-1:] or [block.line]
-        raise AssertionError(f"{name}:{line[0]}: {type(error).__name__}: {error}") from error
-    return printed.getvalue()
-
-
-def run_shell(name: str, block: Block) -> str:
-    """Every line is a call of the command ``ncbayes``, run in this process."""
-    printed = []
-    for number, line in commands(block):
-        words = shlex.split(line, comments=True)
-        if not words:
-            continue
-        if words[0] != "ncbayes":
-            raise AssertionError(f"{name}:{number}: sh blocks call ncbayes; else they are no-run")
-        result = CliRunner().invoke(app, words[1:])
-        if result.exit_code != 0:
-            raise AssertionError(
-                f"{name}:{number}: exit code {result.exit_code}: {result.output}"
-            ) from result.exception
-        printed.append(result.stdout)
-    return "".join(printed)
-
-
-def commands(block: Block) -> list[tuple[int, str]]:
-    """Lines with their numbers; those that end with a backslash go on in the next."""
-    found, before, start = [], "", block.line
-    for number, line in enumerate(block.body.splitlines(), block.line):
-        start = start if before else number
-        if line.endswith("\\"):
-            before += line[:-1]
-            continue
-        found.append((start, before + line))
-        before = ""
-    return found
-
-
-def plain(output: str) -> str:
-    return "\n".join(line.rstrip() for line in output.strip().splitlines())
 
 
 def slug(heading: str) -> str:
@@ -135,14 +38,35 @@ def dead_links(page: Path, text: str) -> list[str]:
     return dead
 
 
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Runs pages as they run after the README's own line of installation, which has no extras."""
+    made = Reader(tmp_path_factory.mktemp("required"), hidden_modules())
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mpl.use("Agg")
-    try:
-        run(str(page.relative_to(ROOT)), page.read_text())
-    finally:
-        plt.close("all")  # matplotlib warns of more than twenty
+def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path, request):
+    name, text = str(page.relative_to(ROOT)), page.read_text()
+    if page.name in WITH_EXTRAS:
+        assert "pip install" in text
+        assert f"ncbayes[{WITH_EXTRAS[page.name]}]" in text
+        run_in(tmp_path, name, text)
+    else:
+        request.getfixturevalue("reader").run(tmp_path, name, text)
+
+
+def test_what_the_readme_does_not_install_is_not_found_by_its_pages(reader, tmp_path):
+    """Also in processes that they start; what it does install is."""
+    for module in ("shapely", "matplotlib", "numba"):
+        reader.run(tmp_path, "page.md", f"```python\nimport {module}\n```\n")
+    for module in ("jax", "rasterio", "polars", "pyarrow", "pytest"):
+        with pytest.raises(AssertionError, match=rf"page\.md:2: ModuleNotFound.*'{module}'"):
+            reader.run(tmp_path, "page.md", f"```python\nimport {module}\n```\n")
+    child = 'subprocess.run([sys.executable, "-c", "import jax"], capture_output=True).returncode'
+    text = f"```python\nimport subprocess, sys\nprint({child})\n```\n\n```text\n1\n```\n"
+    reader.run(tmp_path, "page.md", text)
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
@@ -194,7 +118,16 @@ def test_commands_of_a_page_run_and_broken_ones_are_named_by_line():
 def test_the_recorded_session_has_the_commands_of_the_readme():
     """Those that are run above; docs/make_transcript.py records them anew."""
     sh = [block.body for block in blocks((ROOT / "README.md").read_text()) if block.info == "sh"]
-    wanted = "".join(sh).splitlines()
+    wanted = [INSTALL.sub("", line) for line in "".join(sh).splitlines()]
     assert wanted[0] == "ncbayes demo"
     recorded = (ROOT / "docs" / "first_report.md").read_text()
     assert re.findall(r"^\$ (.*)$", recorded, re.MULTILINE) == wanted
+
+
+def test_one_command_of_the_readme_installs_and_runs_the_main_job():
+    """The other one, which installs and tests, is what CI runs."""
+    sh = [block.body for block in blocks((ROOT / "README.md").read_text()) if block.info == "sh"]
+    first = sh[0].splitlines()
+    assert len(first) == 1
+    assert INSTALL.match(first[0])
+    assert "pip install -q -e . " in first[0]  # no extras

@@ -1,4 +1,4 @@
-"""The command as a whole: its help, its version, the demo, and how fast it answers."""
+"""The command as a whole: its help, its version, and how fast it answers."""
 
 import ast
 import subprocess
@@ -24,22 +24,6 @@ def _agg():
     plt.switch_backend("agg")
     yield
     plt.close("all")
-
-
-def test_demo_prints_a_summary_and_writes_what_it_says(tmp_path):
-    result = runner.invoke(cli.app, ["demo", "--draws", "100", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    for word in ("truth", "cos", "sin", "log_z", "eti90_low", "r_hat"):
-        assert word in result.stdout
-    assert max(map(len, result.stdout.splitlines()[:-2])) <= 80
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "density.png",
-        "trace.png",
-        "posterior.nc",
-        "angles.csv",
-    }
-    posterior = ncb.load(tmp_path / "out" / "posterior.nc")
-    assert posterior.theta.sizes["chain"] == 4
 
 
 def test_version_and_help():

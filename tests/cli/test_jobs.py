@@ -184,7 +184,6 @@ def test_graphs_in_a_numpy_file(here):
 
 
 def test_a_density_in_an_outline_with_rows_left_out(here):
-    pytest.importorskip("shapely")
     events = pd.read_csv("events.csv")
     events.loc[3, "LATITUDE"] = np.nan
     events.loc[4, "METHOD"] = "KNIFE"

@@ -4,7 +4,6 @@ import copy
 import json
 import math
 import pickle
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -389,14 +388,6 @@ def test_points_outside_are_counted_and_the_first_is_named():
     with pytest.raises(InputError, match=r"at \(0.25, 3.5\): swap the two columns$"):
         as_points([[0.5, 0.5], [0.25, 3.5]], region, "m")
     assert as_points(points[::2], region, "m").tolist() == points[::2]
-
-
-def test_a_missing_shapely_is_named_with_the_line_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "shapely", None)
-    with pytest.raises(
-        InputError, match=r"need the package shapely, .* pip install ncbayes\[maps\]"
-    ):
-        Region.of(LSHAPE)
 
 
 def test_geojson_is_read_as_utf_8(tmp_path):

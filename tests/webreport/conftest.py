@@ -148,6 +148,12 @@ def pooled():
 
 
 @pytest.fixture(scope="session")
+def both(graph, city):
+    """Two fits of one page, by name."""
+    return {"<b>Regions</b> & tasks": graph, "A city": city}
+
+
+@pytest.fixture(scope="session")
 def pages(tmp_path_factory, request):
     """The report of the fixture of this name, written when first asked for."""
     folder = tmp_path_factory.mktemp("pages")
@@ -156,10 +162,13 @@ def pages(tmp_path_factory, request):
         file = folder / f"{name}.html"
         if not file.exists():
             posterior = request.getfixturevalue(name)
+            command = "ncbayes fit RUN/run.toml"
+            named = posterior if isinstance(posterior, dict) else ()
+            commands = {each: f"{command}  # {each}" for each in named}
             with pytest.MonkeyPatch.context() as patch:
                 # Milliseconds a quantity, of which the large ones have thousands.
                 patch.setattr(chains, "MOST_MEASURED", 200)
-                webreport.write(posterior, file, repeat="ncbayes fit RUN/run.toml")
+                webreport.write(posterior, file, repeat=commands or command)
         return file
 
     return page

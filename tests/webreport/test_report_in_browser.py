@@ -476,7 +476,30 @@ def test_verdicts_say_in_words_what_their_colours_say(opened, graph):
     assert page.locator(".small figure svg path").count() >= 6 * 4
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "hundred"])
+def test_two_fits_of_one_page_are_shown_one_at_a_time_and_stay_as_they_are_left(opened, both):
+    page = opened("both")
+    first, second = page.get_by_role("group", name="Fits of this page").get_by_role("button").all()
+    assert [first.inner_text(), second.inner_text()] == list(both)
+    assert first.get_attribute("aria-pressed") == "true"
+    assert page.locator("#network").count() == 1
+    assert page.locator("#map").count() == 0
+    page.locator("#threshold").press("End")
+    left = page.locator("#threshold").get_attribute("aria-valuetext")
+    second.press("Enter")
+    assert (first.get_attribute("aria-pressed"), page.locator("#network").count()) == ("false", 0)
+    assert page.locator("#map").count() == 1
+    assert "ncbayes fit RUN/run.toml  # A city" in page.locator("#main").inner_text()
+    for link in page.locator("nav a").all():
+        assert page.locator(link.get_attribute("href")).count() == 1
+    page.locator("#time").press("End")
+    assert "2023-03" in page.locator("#time").get_attribute("aria-valuetext")
+    assert page.evaluate(PALE) == []
+    first.click()
+    assert page.locator("#threshold").get_attribute("aria-valuetext") == left
+    assert page.locator("footer p").count() == 1
+
+
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "hundred", "both"])
 def test_a_phone_scrolls_in_one_direction_only(opened, name):
     page = opened(name, PHONE)
     for target in ("#network", "#map", "#curve"):
@@ -505,7 +528,7 @@ CONTROLS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles"])
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "both"])
 def test_tab_reaches_every_control_and_the_focus_is_seen(opened, name):
     page = opened(name)
     wanted = page.evaluate(CONTROLS)
@@ -528,7 +551,7 @@ UNLABELLED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles"])
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "both"])
 def test_screen_readers_find_landmarks_labels_and_headings(opened, name):
     page = opened(name)
     assert page.evaluate("document.documentElement.lang") == "en"
@@ -574,7 +597,7 @@ PALE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "angles"])
+@pytest.mark.parametrize("name", ["graph", "city", "angles", "both"])
 def test_all_text_has_contrast(opened, name):
     page = opened(name)
     assert page.evaluate(PALE) == []

@@ -441,6 +441,11 @@ def test_a_loaded_posterior_gives_the_same_page(name, request, tmp_path, monkeyp
         ("a\0.html", {}, "path must be a name without zero bytes"),
         ("a.html", {"title": 7}, "title must be text, got 7"),
         ("a.html", {"repeat": b"x"}, "repeat must be text, got b'x'"),
+        (
+            "a.html",
+            {"repeat": {"x": "y"}},
+            r"names of the fits \(one fit, which has no name\), got",
+        ),
         ("a.html", {"level": 90}, "level must be between 0 and 1, such as 0.9, got 90"),
         ("a.html", {"group": "x"}, r"group must be one of the posterior's groups \['all'\]"),
     ],
@@ -457,6 +462,39 @@ def test_other_objects_are_refused(angles, tmp_path):
         ncb.InputError, match=r"webreport\.write needs the posterior that ncbayes\.fit"
     ):
         webreport.write(angles.data, tmp_path / "a.html")
+
+
+def test_several_fits_share_a_page_by_name(angles, graph, tmp_path):
+    fits = {"Angles": angles, "<Regions>": graph}
+    file = webreport.write(fits, tmp_path / "a.html", repeat={"Angles": "make angles"})
+    found = island(file)
+    assert found["title"] == "Report of Angles, <Regions>"
+    assert [fit["title"] for fit in found["fits"]] == list(fits)
+    assert [fit["repeat"]["command"] for fit in found["fits"]] == ["make angles", None]
+    assert intruders(file.read_text(encoding="utf-8")) == (set(), 0)
+    for fit, alone in zip(found["fits"], fits.values(), strict=True):
+        single = island(webreport.write(alone, tmp_path / "one.html", title=fit["title"]))
+        fit["repeat"]["command"] = None
+        assert fit == single
+    titled = webreport.write(fits, tmp_path / "a.html", title="Two")
+    assert island(titled)["title"] == "Two"
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        ((), {}, "needs at least one posterior, got an empty mapping"),
+        (("",), {}, "names of fits must be texts that are not empty, got ''"),
+        ((3,), {}, "names of fits must be texts that are not empty, got 3"),
+        (("a", "b"), {"repeat": "x"}, r"by the names of the fits \('a', 'b'\), got 'x'"),
+        (("a",), {"repeat": {"b": "x"}}, r"by the names of the fits \('a'\), got {'b': 'x'}"),
+    ],
+)
+def test_names_of_several_fits_are_checked(angles, names, options, message, tmp_path):
+    with pytest.raises(ncb.InputError, match=message):
+        webreport.write(dict.fromkeys(names, angles), tmp_path / "a.html", **options)
+    with pytest.raises(ncb.InputError, match="or several of them by name, got 5"):
+        webreport.write({"a": angles, "b": 5}, tmp_path / "a.html")
 
 
 def test_a_failed_write_leaves_the_old_page(angles, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import typer
 from ncbayes import __version__
 from ncbayes.cli import fitting, runs
 from ncbayes.cli.fitting import examples
-from ncbayes.cli.terminal import MISTAKE, Commands, note
+from ncbayes.cli.terminal import INTERRUPTED, MISTAKE, Commands, note
 
 app = typer.Typer(
     cls=Commands,
@@ -48,47 +48,31 @@ def main(
 
 
 @app.command(
-    short_help="A fit of simulated angles, to see it work.",
+    short_help="See it work on simulated data, in a minute.",
     epilog=examples("demo", "demo --out try --seed 2"),
 )
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures and the posterior.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for all that it writes.")] = Path(
         "ncbayes-demo"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the fit.")] = 1,
-    draws: Annotated[int, typer.Option(min=100, help="Kept draws a chain.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the fits.")] = 1,
+    draws: Annotated[
+        int, typer.Option(min=100, help="Kept draws a chain, after as many of tuning.")
+    ] = 1000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the demo in it.")] = False,
 ) -> None:
-    """Fit simulated angles and compare with the truth: a summary, two pictures, one netCDF file.
+    """Fit a torus graph and a density over time; write pictures, tables and a report page.
 
-    Also writes angles.csv, six angles in a chain, to try the other commands on.
+    The data are simulated. They are written too, to try the other commands on: angles.csv, six
+    angles in a chain, and events.csv, incidents of three months in the outline city.geojson.
     """
-    import matplotlib
+    from ncbayes.cli import demonstration
 
-    matplotlib.use("agg")
-    import numpy as np
-    import pandas as pd
-
-    import ncbayes as ncb
-    from ncbayes import plots
-    from ncbayes.cli.folders import quoted
-
-    model, truth = ncb.models.VonMises(), np.array([1.5, 1.0])
-    angles = model.sample(truth, 300, np.random.default_rng(seed))
-    typer.echo("Simulating 300 angles from a von Mises distribution and fitting it,")
-    typer.echo("pretending that its normalizing constant could not be computed ...")
-    posterior = ncb.fit(model, angles, noise_ratio=10, draws=draws, seed=seed)
-    table = posterior.summary(level=0.9)
-    table.insert(0, "truth", [*truth, model.log_partition(truth)])
-    columns = ["truth", "mean", "sd", "eti90_low", "eti90_high", "ess_bulk", "r_hat"]
-    typer.echo("\n" + table[columns].round(3).to_string() + "\n")
-    out.mkdir(parents=True, exist_ok=True)
-    posterior.save(out / "posterior.nc")
-    plots.density(posterior, model, truth=truth).savefig(out / "density.png", dpi=150)
-    plots.trace(posterior).savefig(out / "trace.png", dpi=150)
-    chain = ncb.datasets.torus_chain(nodes=6, seed=seed)
-    pd.DataFrame(chain.data, columns=chain.model.nodes).to_csv(out / "angles.csv", index=False)
-    typer.echo(f"Wrote density.png, trace.png, posterior.nc and angles.csv to {out}/")
-    typer.echo(f"Next, with these angles or yours: ncbayes fit torus {quoted(out / 'angles.csv')}")
+    try:
+        demonstration.run(out, seed, draws, overwrite)
+    except KeyboardInterrupt:
+        note("stopped, and nothing was written; the same command starts again")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command(

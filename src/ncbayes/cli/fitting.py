@@ -125,9 +125,7 @@ def density(
     every: Annotated[
         str | None, typer.Option(help="day, week, month, quarter, year, or a width of numbers.")
     ] = None,
-    outline: Annotated[
-        Path | None, typer.Option(help="GeoJSON file: points are inside. Needs ncbayes[maps].")
-    ] = None,
+    outline: Annotated[Path | None, typer.Option(help="GeoJSON file: points are inside.")] = None,
     drop_outside: Annotated[
         bool, typer.Option("--drop-outside", help="Leave points outside of the outline out.")
     ] = False,

@@ -307,6 +307,8 @@ def _fitted(
     said = [spoken(line, draws) for line in said]
     for line in said:
         note(f"warning: {line}")
+    if not quiet:
+        note(f"writing draws, tables and pictures to {out.name}/")
     files = [RUN, *readouts.write(posterior, out)]
     if not keep:
         shutil.rmtree(out / CHECKPOINT, ignore_errors=True)

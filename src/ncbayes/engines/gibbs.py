@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ncbayes.base import Draw, FloatArray, InputError, State
+from ncbayes.base import Draw, FloatArray, InputError, Precision, State
 from ncbayes.contrast import Target, label_probability
 from ncbayes.engines import joint, one_at_a_time, population, shrinking
 from ncbayes.engines.leap import Laplace, LogPosterior, laplace, leap
@@ -18,6 +18,10 @@ from ncbayes.linalg import gaussian
 
 # Laplace approximations by target, for as long as the target is in use.
 _APPROXIMATIONS: WeakKeyDictionary[Target, tuple[Laplace, ...]] = WeakKeyDictionary()
+# What does not change from sweep to sweep under a prior without scales, by target: the prior's
+# Gaussian, and whether sweeps are joint. Of small models they were a third of a sweep.
+_PRIORS: WeakKeyDictionary[Target, tuple[Precision, FloatArray]] = WeakKeyDictionary()
+_JOINT: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 # Sweeps that bring a start from zero near the posterior, before it is spread out.
 APPROACH = 20
 
@@ -101,7 +105,13 @@ class Gibbs:
 
     def _sweeps_jointly(self, target: Target, scales: State) -> bool:
         direct = self.method in ("auto", "block_tridiagonal", "cholesky")
-        return self.leap and direct and joint.usable(target, scales)
+        if not self.leap or not direct:
+            return False
+        if scales or not target.lasting:
+            return joint.usable(target, scales)
+        if target not in _JOINT:
+            _JOINT[target] = joint.usable(target, scales)
+        return _JOINT[target]
 
     def _approximations(self, target: Target, scales: State) -> tuple[Laplace, ...]:
         """One a group, made once for a target; none where they would not pay."""
@@ -128,13 +138,22 @@ class Gibbs:
     def _conditional(
         self, target: Target, scales: State, weights: tuple[FloatArray, ...]
     ) -> gaussian.Conditional:
-        prior, shift = target.prior.gaussian(scales, target.shape)
+        prior, shift = _prior(target, scales)
         score = [
             each.design.rmatvec(each.is_data - 0.5 - weight * each.offset)
             for each, weight in zip(target.contrasts, weights, strict=True)
         ]
         designs = tuple(each.design for each in target.contrasts)
         return gaussian.Conditional(designs, weights, prior, shift + np.array(score))
+
+
+def _prior(target: Target, scales: State) -> tuple[Precision, FloatArray]:
+    """Precision and shift of the prior of coef, given its scales."""
+    if scales or not target.lasting:
+        return target.prior.gaussian(scales, target.shape)
+    if target not in _PRIORS:
+        _PRIORS[target] = target.prior.gaussian(scales, target.shape)
+    return _PRIORS[target]
 
 
 def _laplace(target: Target, draw: Draw) -> gaussian.Conditional:

@@ -9,6 +9,7 @@ alone, never on the chain, so the step leaves the posterior invariant without an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
@@ -64,8 +65,13 @@ class Laplace:
         moved, _ = dtrtrs(self.factor, whitened, lower=1, trans=1)
         return np.asarray(self.mode + moved)
 
+    @cached_property
+    def _upper(self) -> FloatArray:
+        """L', without what LAPACK has left beside it."""
+        return np.tril(self.factor).T
+
     def whitened(self, coef: FloatArray) -> FloatArray:
-        return np.asarray(np.tril(self.factor).T @ (coef - self.mode))
+        return np.asarray(self._upper @ (coef - self.mode))
 
     def gradient(self, coef: FloatArray, log_odds: FloatArray | None = None) -> FloatArray:
         """Of the log density, with respect to the whitened coordinates."""

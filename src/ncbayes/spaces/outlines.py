@@ -25,13 +25,9 @@ REPAIR = "repair it, as by shapely.make_valid, and look at the result"
 
 
 def shapely() -> Any:
-    """The module, or an InputError that says how to install it."""
-    try:
-        import shapely as module
-    except ImportError as missing:
-        raise InputError(
-            "regions need the package shapely, which is not installed: pip install ncbayes[maps]"
-        ) from missing
+    """The module shapely, imported when it is first needed: fits of angles never do."""
+    import shapely as module
+
     return module
 
 

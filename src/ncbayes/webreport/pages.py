@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import os
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,32 +24,37 @@ UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def write(
-    posterior: Posterior,
+    posterior: Posterior | Mapping[str, Posterior],
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    repeat: str | None = None,
+    repeat: str | Mapping[str, str] | None = None,
     group: str | None = None,
     level: float = 0.9,
 ) -> Path:
     """Write the report of a fit as one HTML file, which needs no other and no network.
 
     What was fitted, a verdict on chains and noise, and by the kind of model a network with a
-    threshold to move, maps or curves with a time to move, or a table of parameters. ``repeat`` is
-    the command that repeats the run, shown as it is. ``group``: the network, map or table is of
-    this group only. ``level`` is that of all intervals, which are equal-tailed.
+    threshold to move, maps or curves with a time to move, or a table of parameters. Several fits
+    by name, ``{"angles": posterior, ...}``, share one page, which shows one of them at a time.
+    ``repeat`` is the command that repeats the run, shown as it is; of several fits, commands by
+    the same names. ``group``: the network, map or table is of this group only. ``level`` is that
+    of all intervals, which are equal-tailed.
     """
-    if not isinstance(posterior, Posterior):
-        raise InputError(
-            "webreport.write needs the posterior that ncbayes.fit or ncbayes.load returns, got "
-            f"{shown(posterior)}"
-        )
+    fits = _checked_fits(posterior)
     check_level(level)
-    for name, words in (("title", title), ("repeat", repeat)):
-        if words is not None and not isinstance(words, str):
-            raise InputError(f"{name} must be text, got {shown(words)}")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"title must be text, got {shown(title)}")
+    commands = _checked_commands(repeat, fits)
     file = _checked_file(path)
-    text = page(contents(posterior, title, repeat, group, float(level)))
+    found = [
+        contents(each, name or title, commands.get(name), group, float(level))
+        for name, each in fits.items()
+    ]
+    if isinstance(posterior, Mapping):
+        text = page({"title": title or "Report of " + ", ".join(fits), "fits": found})
+    else:
+        text = page(found[0])
     part = file.with_name(f".{file.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
@@ -58,6 +64,38 @@ def write(
     finally:
         part.unlink(missing_ok=True)
     return file
+
+
+def _checked_fits(posterior: object) -> dict[str, Posterior]:
+    """The fits by name; that of a single one is empty."""
+    fits: dict[str, Any] = dict(posterior) if isinstance(posterior, Mapping) else {"": posterior}
+    for name, each in fits.items():
+        if not isinstance(each, Posterior):
+            raise InputError(
+                "webreport.write needs the posterior that ncbayes.fit or ncbayes.load returns, or "
+                f"several of them by name, got {shown(each)}"
+            )
+        if isinstance(posterior, Mapping) and (not isinstance(name, str) or not name.strip()):
+            raise InputError(f"names of fits must be texts that are not empty, got {shown(name)}")
+    if not fits:
+        raise InputError("webreport.write needs at least one posterior, got an empty mapping")
+    return fits
+
+
+def _checked_commands(repeat: object, fits: dict[str, Posterior]) -> dict[str, str]:
+    """The commands that repeat the fits, by the names of the fits."""
+    if repeat is None:
+        return {}
+    commands: dict[str, Any] = dict(repeat) if isinstance(repeat, Mapping) else {"": repeat}
+    for name, words in commands.items():
+        if not isinstance(words, str):
+            raise InputError(f"repeat must be text, got {shown(words)}")
+        if name not in fits:
+            names = ", ".join(map(repr, fits)) if "" not in fits else "one fit, which has no name"
+            raise InputError(
+                f"repeat must hold commands by the names of the fits ({names}), got {shown(repeat)}"
+            )
+    return commands
 
 
 def contents(

@@ -48,14 +48,38 @@ function citeView(cite) {
     element("ul", {}, ...cite.map((text) => element("li", { text }))));
 }
 
+function fitView(fit) {
+  const parts = [headView(fit.facts), verdictView(fit.verdicts), ...resultViews(fit.view),
+    diagnosticsView(fit.diagnostics, fit.noise), repeatView(fit.repeat), citeView(fit.repeat.cite)];
+  const links = element("ul", {}, ...parts.map((part) => element("li", {},
+    element("a", { href: `#${part.id}`, text: part.querySelector("h2").textContent }))));
+  return { parts, links };
+}
+
+// A button for each fit. The parts of a fit are made when it is first shown, and kept as they are left.
+function fitButtons(fits, show) {
+  const made = new Map();
+  const buttons = fits.map((fit, k) => element("button", { type: "button", text: fit.title, onclick: () => choose(k) }));
+  function choose(k) {
+    if (!made.has(k)) made.set(k, fitView(fits[k]));
+    buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === k)));
+    show(made.get(k));
+  }
+  choose(0);
+  return element("div", { class: "fits", role: "group", "aria-label": "Fits of this page" }, ...buttons);
+}
+
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const parts = [headView(data.facts), verdictView(data.verdicts), ...resultViews(data.view),
-    diagnosticsView(data.diagnostics, data.noise), repeatView(data.repeat), citeView(data.repeat.cite)];
-  document.getElementById("main").append(...parts);
-  document.getElementById("contents").append(element("ul", {}, ...parts.map((part) => element("li", {},
-    element("a", { href: `#${part.id}`, text: part.querySelector("h2").textContent })))));
-  document.getElementById("footer").append(element("p", { text: data.repeat.written }));
+  const main = document.getElementById("main"), contents = document.getElementById("contents");
+  const show = ({ parts, links }) => {
+    main.replaceChildren(...parts);
+    contents.replaceChildren(links);
+  };
+  if (data.fits) contents.before(fitButtons(data.fits, show));
+  else show(fitView(data));
+  const { repeat } = data.fits ? data.fits[0] : data;
+  document.getElementById("footer").append(element("p", { text: repeat.written }));
 }
 
 start();
