@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Model, Noise, Precision, Prior, Space
 from ncbayes.contrast import (
@@ -387,7 +387,7 @@ def _require_zero_mean(
     exact = np.where(np.abs(mean) <= 1e-12, 0.0, np.inf)
     z = np.divide(mean, error, out=exact, where=error > 1e-14)
     worst = int(np.argmax(np.abs(z)))
-    limit = -ndtri(rate / 2 / len(z))
+    limit = -stdtrit(len(values) - 1, rate / 2 / len(z))  # of Student's t: rounds may be few
     _require(
         bool(abs(z[worst]) <= limit),
         f"{sentence}: {names[worst]} is off by {z[worst]:.1f} standard errors (limit {limit:.1f})",

@@ -23,7 +23,7 @@ OFF = 1.4
 # Columns of coef under a prior of its own: two statistics and c, or three statistics.
 COLUMNS = 3
 # The prior of a block that a mapping leaves out: correlated, as what ``fit`` takes there.
-LEFT_OUT = MultivariateNormal(np.array([[3.0, 1.2], [1.2, 2.0]]), mean=0.3)
+LEFT_OUT = MultivariateNormal(np.array([[3.0, 2.2], [2.2, 2.0]]), mean=0.3)
 
 
 @dataclass(frozen=True)

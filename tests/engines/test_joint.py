@@ -21,7 +21,7 @@ def of_coef(prior):
     return Blocks((Part("theta", prior, 0, 2), Part("normalizer", Normal(1.0), 2, 3)))
 
 
-pytestmark = pytest.mark.usefixtures("short_pilots")
+pytestmark = pytest.mark.usefixtures("shared_pilots")
 
 WALK = RandomWalk(2.0, 1.0)
 # The plain walk and the half-Cauchy scale are among the priors of test_testing.py.

@@ -14,7 +14,7 @@ from ncbayes.engines.gibbs import Gibbs
 from ncbayes.linalg.designs import Dense
 from ncbayes.testing import check_engine
 
-pytestmark = pytest.mark.usefixtures("short_pilots")
+pytestmark = pytest.mark.usefixtures("shared_pilots")
 
 FORMS = {
     "full": ncb.priors.Hierarchical(

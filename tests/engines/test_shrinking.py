@@ -23,12 +23,6 @@ def of_coef(prior):
     return Blocks((Part("theta", prior, 0, 2), Part("normalizer", Normal(1.0), 2, 3)))
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(shrinking, "PILOT_SWEEPS", 4)
-
-
 GROUPED = replace(Horseshoe(), runs=(2,))
 VARIANTS = {
     "grouped, two groups": (GROUPED, 2),
@@ -41,7 +35,7 @@ VARIANTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("shared_pilots")
 @pytest.mark.parametrize(("prior", "groups"), VARIANTS.values(), ids=VARIANTS)
 def test_sweeps_leave_the_posterior_invariant(prior, groups, seed):
     check_engine(Gibbs(method="runs"), of_coef(prior), groups=groups, seed=seed)
@@ -56,7 +50,7 @@ class WrongForm(Horseshoe):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("shared_pilots")
 def test_the_other_form_of_the_slab_is_rejected(seed):
     prior = WrongForm(slab=0.5, runs=(2,), relative=np.ones(1))
     with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
