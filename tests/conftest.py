@@ -22,13 +22,25 @@ def _short_checks(monkeypatch):
 
 
 @pytest.fixture
-def short_pilots(monkeypatch):
-    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    from ncbayes.engines import joint
+def shared_pilots(monkeypatch):
+    """One pilot for all targets of a prior: every step of check_engine is on a new target.
 
-    monkeypatch.setattr(joint, "PILOT_SWEEPS", 2)
-    # So short a pilot sees no width, and scales that hardly move would pass any test.
-    monkeypatch.setattr(joint, "LEAST_WIDTH", 1.0)
+    A pilot chooses proposals only, and one that does not depend on the chain leaves any target's
+    posterior invariant.
+    """
+    from ncbayes.engines import joint, shrinking
+
+    for module in (joint, shrinking):
+        kept, make = {}, module._pilot
+
+        def pilot(target, *rest, kept=kept, make=make):
+            key = id(target.prior), target.shape, target.normalizer
+            if key not in kept:
+                kept[key] = make(target, *rest), target.prior
+            return kept[key][0]
+
+        monkeypatch.setattr(module, "PILOT_SWEEPS", 30)
+        monkeypatch.setattr(module, "_pilot", pilot)
 
 
 class Killed(Exception):

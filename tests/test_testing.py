@@ -252,7 +252,7 @@ def test_check_prior_rejects(fault, sentence, seed):
         testing.check_prior(BrokenScale(fault), seed=seed)
 
 
-pytestmark = pytest.mark.usefixtures("short_pilots")
+pytestmark = pytest.mark.usefixtures("shared_pilots")
 
 # A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.
 SWEEPS = ncb.engines.Gibbs(leap=False)

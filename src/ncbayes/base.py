@@ -119,9 +119,9 @@ class Model(Protocol):
     - ``check_data(x)``: an InputError where all rows together can't inform theta
     - ``concerns(theta, x)``: what is wrong with a fit of the points x, theta its mean, a line each
     - ``clusters``: for each statistic the number of the run of statistics that it belongs to, such
-      as those of an edge; grouped priors need it
+      as those of an edge, which stand side by side; grouped priors need it
     - of graphical models ``nodes`` (names), ``edges`` (pairs of names) and ``edge_columns`` (kind
-      of edge statistic -> its columns, one an edge)
+      of edge statistic -> its columns, one an edge, anywhere among the statistics)
 
     A model whose log density is not linear in its parameters has ``curve(data, noise)`` (see
     ``Energy``), and only the NUTS engine fits it.

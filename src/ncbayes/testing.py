@@ -10,22 +10,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Model, Noise, Precision, Prior, Space
 from ncbayes.contrast import (
-    Contrast,
     Engine,
     Target,
-    label_probability,
     model_name,
     relabelled,
     statistic_names,
 )
-from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.noise.consistency import FALSE_ALARM, complaint
-from ncbayes.priors import Normal
-from ncbayes.worlds import dense_precision, gaussian_draw, normal_loss, posed
+from ncbayes.worlds import (
+    dense_precision,
+    drawn_labels,
+    gaussian_draw,
+    labelled_target,
+    normal_loss,
+    posed,
+    prior_draw,
+    prior_of,
+)
 
 # Rounds after which a check looks at what it has, and each look's share of the false alarms. A
 # clear fault shows in the first few hundred; the last look finds most of the others.
@@ -262,7 +267,11 @@ def _features(state: Mapping[str, FloatArray], theta: FloatArray) -> FloatArray:
 
 
 def check_engine(
-    engine: Engine, prior: Prior | None = None, *, groups: int = 1, seed: int = 0
+    engine: Engine,
+    prior: Prior | Mapping[str, Prior] | None = None,
+    *,
+    groups: int = 1,
+    seed: int = 0,
 ) -> None:
     """Geweke's check on the labels: coef from the prior -> labels -> step -> labels -> step ...
 
@@ -270,21 +279,25 @@ def check_engine(
     coef, scales and labels must have the law they began with. The mean of the offsets is kept away
     from zero, or a dropped offset would go unseen.
 
+    ``prior``: one of all of coef, or a mapping as in ``fit``, for the blocks "first" and "second"
+    of two statistics each and for "normalizer"; a block that is left out has a prior with a full
+    matrix. An engine has to pass with both: its scales may be right in one case only.
+
     Without noise, the shift of the loss or the sum of statistics takes the place of the labels:
     ``total ~ N(gram theta, gram / learning_rate)`` has the generalized posterior for its posterior.
     """
     rng = np.random.default_rng(seed)
     if getattr(engine, "likelihood", "conditionals") != "conditionals":
-        _check_loss_engine(engine, prior or Normal(0.7), groups, rng)
+        _check_loss_engine(engine, *prior_of(prior, normalizer=False), groups, rng)
         return
-    target = _labelled_target(prior or Normal(0.7), groups, rng)
+    target = labelled_target(*prior_of(prior, normalizer=True), groups, rng)
 
     def difference() -> FloatArray:
-        draw = _prior_draw(target, rng)
-        labels = _labels(target, draw.coef, rng)
+        draw = prior_draw(target, rng)
+        labels = drawn_labels(target, draw.coef, rng)
         before = _joint_features(target, draw, labels)
         for _ in range(4):
-            labels = _labels(target, draw.coef, rng)
+            labels = drawn_labels(target, draw.coef, rng)
             draw = engine.step(posed(engine, relabelled(target, labels)), draw, rng)
         return _joint_features(target, draw, labels) - before
 
@@ -292,31 +305,10 @@ def check_engine(
     _require_zero_differences(difference, ENGINE_LOOKS, "coef, scales and labels", words)
 
 
-def _labelled_target(prior: Prior, groups: int, rng: np.random.Generator) -> Target:
-    contrasts = []
-    for group in range(groups):
-        rows = 12 + 3 * group
-        design = with_intercept(Dense(rng.standard_normal((rows, 2))))
-        offset = 1.5 + rng.standard_normal(rows)
-        contrasts.append(Contrast(design, offset, np.zeros(rows, dtype=bool)))
-    return Target(tuple(contrasts), prior)
-
-
-def _prior_draw(target: Target, rng: np.random.Generator) -> Draw:
-    scales = target.prior.draw(target.shape, rng)
-    precision, shift = target.prior.gaussian(scales, target.shape)
-    return Draw(gaussian_draw(precision, shift, rng), scales)
-
-
-def _labels(target: Target, coef: FloatArray, rng: np.random.Generator) -> tuple[BoolArray, ...]:
-    return tuple(
-        rng.random(len(each.offset)) < label_probability(each.log_odds(row))
-        for each, row in zip(target.contrasts, coef, strict=True)
-    )
-
-
-def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Generator) -> None:
-    roots = [rng.standard_normal((6 + group, 3)) for group in range(groups)]
+def _check_loss_engine(
+    engine: Any, prior: Prior, columns: int, groups: int, rng: np.random.Generator
+) -> None:
+    roots = [rng.standard_normal((3 + columns + group, columns)) for group in range(groups)]
     rate = float(getattr(engine, "learning_rate", 1.0))
 
     def simulated(theta: FloatArray) -> tuple[Target, list[FloatArray]]:
@@ -325,12 +317,12 @@ def _check_loss_engine(engine: Any, prior: Prior, groups: int, rng: np.random.Ge
         return Target((), prior, losses=losses), list(totals)
 
     def difference() -> FloatArray:
-        draw = _prior_draw(simulated(np.zeros((groups, 3)))[0], rng)
+        draw = prior_draw(simulated(np.zeros((groups, columns)))[0], rng)
         before = _loss_features(roots, simulated(draw.coef)[1], draw, rate)
         for _ in range(4):
-            target, totals = simulated(draw.coef[:, :3])
+            target, totals = simulated(draw.coef[:, :columns])
             draw = engine.step(target, draw, rng)
-        draw = Draw(draw.coef[:, :3], draw.scales)
+        draw = Draw(draw.coef[:, :columns], draw.scales)
         return _loss_features(roots, totals, draw, rate) - before
 
     words = f"{model_name(engine)} does not leave the generalized posterior invariant"
@@ -395,7 +387,7 @@ def _require_zero_mean(
     exact = np.where(np.abs(mean) <= 1e-12, 0.0, np.inf)
     z = np.divide(mean, error, out=exact, where=error > 1e-14)
     worst = int(np.argmax(np.abs(z)))
-    limit = -ndtri(rate / 2 / len(z))
+    limit = -stdtrit(len(values) - 1, rate / 2 / len(z))  # of Student's t: rounds may be few
     _require(
         bool(abs(z[worst]) <= limit),
         f"{sentence}: {names[worst]} is off by {z[worst]:.1f} standard errors (limit {limit:.1f})",

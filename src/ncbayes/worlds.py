@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray, Precision
+from ncbayes.base import BoolArray, Draw, FloatArray, Precision, Prior
 from ncbayes.conditionals import ConditionalsLoss
-from ncbayes.contrast import Loss, Target, uses_noise
+from ncbayes.contrast import Contrast, Loss, Target, label_probability, uses_noise
 from ncbayes.exact import ExactLoss
+from ncbayes.linalg.designs import Dense, with_intercept
+from ncbayes.priors import MultivariateNormal, Normal
+from ncbayes.priors.blocks import NORMALIZER, blocks
 from ncbayes.score import ScoreLoss
 from ncbayes.simulated import SimulatedLoss
 
 # How far the expansions that engines propose by are off, so that what corrects them is tested.
 OFF = 1.4
+# Columns of coef under a prior of its own: two statistics and c, or three statistics.
+COLUMNS = 3
+# The prior of a block that a mapping leaves out: correlated, as what ``fit`` takes there.
+LEFT_OUT = MultivariateNormal(np.array([[3.0, 2.2], [2.2, 2.0]]), mean=0.3)
 
 
 @dataclass(frozen=True)
-class Normal:
+class TwoBlocks:
+    """What priors ask a model for: two blocks of two statistics, each block a run."""
+
+    groups = {"first": ("a", "b"), "second": ("c", "d")}  # noqa: RUF012
+    clusters = (0, 0, 1, 1)
+
+
+def prior_of(given: Prior | Mapping[str, Prior] | None, normalizer: bool) -> tuple[Prior, int]:
+    """The prior of coef and its number of columns, for one prior or a mapping by block."""
+    if not isinstance(given, Mapping):
+        return given or Normal(0.7), COLUMNS
+    named = {NORMALIZER: Normal(1.0), **given} if normalizer else given
+    model = TwoBlocks()
+    made = blocks(named, model.groups, lambda start, stop: LEFT_OUT, model, normalizer)
+    return made, made.parts[-1].stop
+
+
+def labelled_target(prior: Prior, columns: int, groups: int, rng: np.random.Generator) -> Target:
+    """A target of few points, whose labels are to be drawn."""
+    contrasts = []
+    for group in range(groups):
+        rows = 12 + 3 * group
+        design = with_intercept(Dense(rng.standard_normal((rows, columns - 1))))
+        offset = 1.5 + rng.standard_normal(rows)
+        contrasts.append(Contrast(design, offset, np.zeros(rows, dtype=bool)))
+    return Target(tuple(contrasts), prior)
+
+
+@dataclass(frozen=True)
+class NormalFamily:
     """A family of one row, ``N(gram theta, gram)``: its log Z is ``theta' gram theta / 2``."""
 
     root: FloatArray
@@ -46,7 +83,7 @@ def normal_loss(
 
     Also the total. The rate is the engine's learning rate, 1 if it has none.
     """
-    model, rate = Normal(root), float(getattr(engine, "learning_rate", 1.0))
+    model, rate = NormalFamily(root), float(getattr(engine, "learning_rate", 1.0))
     error = rng.standard_normal(len(root)) @ root / np.sqrt(rate)
     total, gram = model.gram @ theta + error, model.gram
     made: dict[str, Loss] = {
@@ -86,3 +123,20 @@ def gaussian_draw(precision: Precision, shift: FloatArray, rng: np.random.Genera
     mean = np.linalg.solve(full, shift.ravel())
     noise = np.linalg.solve(factor.T, rng.standard_normal(len(full)))
     return np.asarray((mean + noise).reshape(shift.shape))
+
+
+def prior_draw(target: Target, rng: np.random.Generator) -> Draw:
+    """Scales from their prior, and coef given them."""
+    scales = target.prior.draw(target.shape, rng)
+    precision, shift = target.prior.gaussian(scales, target.shape)
+    return Draw(gaussian_draw(precision, shift, rng), scales)
+
+
+def drawn_labels(
+    target: Target, coef: FloatArray, rng: np.random.Generator
+) -> tuple[BoolArray, ...]:
+    """Labels of all points given coef, one array per group."""
+    return tuple(
+        rng.random(len(each.offset)) < label_probability(each.log_odds(row))
+        for each, row in zip(target.contrasts, coef, strict=True)
+    )

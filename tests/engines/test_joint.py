@@ -11,7 +11,7 @@ from ncbayes.contrast import Contrast, Target
 from ncbayes.engines import Gibbs, joint
 from ncbayes.linalg import stretching, tridiagonal
 from ncbayes.linalg.designs import Bordered, Dense
-from ncbayes.priors import Normal, RandomWalk
+from ncbayes.priors import HalfCauchyNormal, MultivariateNormal, Normal, RandomWalk
 from ncbayes.priors.blocks import Blocks, Part
 from ncbayes.testing import check_engine
 
@@ -21,7 +21,7 @@ def of_coef(prior):
     return Blocks((Part("theta", prior, 0, 2), Part("normalizer", Normal(1.0), 2, 3)))
 
 
-pytestmark = pytest.mark.usefixtures("short_pilots")
+pytestmark = pytest.mark.usefixtures("shared_pilots")
 
 WALK = RandomWalk(2.0, 1.0)
 # The plain walk and the half-Cauchy scale are among the priors of test_testing.py.
@@ -87,34 +87,51 @@ def test_leaps_that_are_always_accepted_are_rejected(seed, monkeypatch):
     rejected(WALK, 2, seed)
 
 
-def small_target(rng, prior, groups=3, structured=False):
+def small_target(rng, prior, groups=3, structured=False, columns=3):
     contrasts = []
     for _ in range(groups):
-        dense = Dense(rng.standard_normal((12, 2)))
+        dense = Dense(rng.standard_normal((12, columns - 1)))
         design = Bordered(dense) if structured else Dense(Bordered(dense).dense())
         contrasts.append(Contrast(design, rng.standard_normal(12), rng.random(12) < 0.5))
     return Target(tuple(contrasts), of_coef(prior))
 
 
-def test_the_weight_of_a_scale_is_its_marginal_density(seed):
-    """Against the density of the pseudo-observations by dense matrices."""
-    rng = np.random.default_rng(seed)
-    target = small_target(rng, WALK)
-    grams = np.array([np.cov(rng.standard_normal((3, 9))) for _ in range(3)])
-    score = rng.standard_normal((3, 3))
+FULL = MultivariateNormal(np.array([[3.0, 1.2], [1.2, 2.0]]), mean=0.3)
+SCALED = {
+    "walk": ({"theta": WALK}, "theta.variance"),
+    "walk, and a full matrix": ({"theta": WALK, "other": FULL}, "theta.variance"),
+    "half-Cauchy, and a full matrix": (
+        {"other": FULL, "theta": HalfCauchyNormal(1.0)},
+        "theta.scale",
+    ),
+}
+
+
+def marginal(precision, shift, grams, score):
+    """Log density of pseudo-observations by dense matrices, up to what no scale changes."""
+    prior = ncb.testing.dense_precision(precision)
+    full, size = prior.copy(), grams.shape[1]
+    for g, gram in enumerate(grams):
+        own = slice(size * g, size * (g + 1))
+        full[own, own] += gram
+    h = (score + shift).ravel()
+    determinants = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(full)[1]
+    return h @ np.linalg.solve(full, h) / 2 + determinants / 2
+
+
+@pytest.mark.parametrize(("priors", "name"), SCALED.values(), ids=SCALED)
+def test_the_weight_of_a_scale_is_its_marginal_density(priors, name, seed):
+    rng, groups, size = np.random.default_rng(seed), 3, 2 * len(priors) + 1
+    parts = [Part(key, each, 2 * k, 2 * k + 2) for k, (key, each) in enumerate(priors.items())]
+    blocks = Blocks((*parts, Part("normalizer", Normal(1.0), size - 1, size)))
+    target = replace(small_target(rng, WALK, groups, columns=size), prior=blocks)
+    grams = np.array([np.cov(rng.standard_normal((size, 9))) for _ in range(groups)])
+    score = rng.standard_normal((groups, size))
     weights, expected = [], []
-    for variance in (0.3, 2.0):
-        scales = {"theta.variance": np.array([variance])}
+    for scale in (0.3, 2.0):
+        scales = {name: np.array([scale])}
         weights.append(joint._gaussian(target, grams, score, scales).log_weight)
-        prior = ncb.testing.dense_precision(target.prior.gaussian(scales, (3, 3))[0])
-        full = prior.copy()
-        for g in range(3):
-            full[3 * g : 3 * g + 3, 3 * g : 3 * g + 3] += grams[g]
-        h = score.ravel()
-        expected.append(
-            h @ np.linalg.solve(full, h) / 2
-            + (np.linalg.slogdet(prior)[1] - np.linalg.slogdet(full)[1]) / 2
-        )
+        expected.append(marginal(*blocks.gaussian(scales, (groups, size)), grams, score))
     assert weights[1] - weights[0] == pytest.approx(expected[1] - expected[0], abs=1e-10)
 
 

@@ -7,13 +7,14 @@ import pytest
 from scipy.special import ndtri
 
 import ncbayes as ncb
+from ncbayes.base import Precision
 from ncbayes.contrast import Contrast, Target
 from ncbayes.engines import population
 from ncbayes.engines.gibbs import Gibbs
 from ncbayes.linalg.designs import Dense
 from ncbayes.testing import check_engine
 
-pytestmark = pytest.mark.usefixtures("short_pilots")
+pytestmark = pytest.mark.usefixtures("shared_pilots")
 
 FORMS = {
     "full": ncb.priors.Hierarchical(
@@ -127,8 +128,12 @@ def test_what_a_spread_keeps_up_to_date_is_what_it_would_be_made_anew(seed):
     np.testing.assert_allclose(spread.score, score - change, atol=1e-8)
 
 
-def test_mu_has_the_law_of_a_dense_inverse(seed):
-    """All of mu and coef as one Gaussian, with a fourth column that has no population."""
+@pytest.mark.parametrize("coupled", [False, True])
+def test_mu_has_the_law_of_a_dense_inverse(coupled, seed):
+    """All of mu and coef as one Gaussian, with a fourth column that has no population.
+
+    Coupled: that column is a random walk over the groups.
+    """
     rng, groups = np.random.default_rng(seed), 3
     prior = ncb.priors.Hierarchical(0.5, [1.0, 2.0, 3.0])
     state = prior.draw((groups, 3), rng)
@@ -136,18 +141,21 @@ def test_mu_has_the_law_of_a_dense_inverse(seed):
     roots = rng.standard_normal((groups, 6, 4))
     grams, shifts = np.einsum("gni,gnj->gij", roots, roots), rng.standard_normal((groups, 4))
     within, outer = np.zeros((groups, 4, 4)), np.zeros((groups, 4))
-    within[:, :3, :3], within[:, 3, 3], outer[:, 3] = inverse, 0.3, 0.7
+    within[:, :3, :3], within[:, 3, 3], outer[:, 3] = inverse, 9.3, 0.7
     outer[:, :3] = inverse @ state["mean"]
+    between = np.array([[0.0, 0.0, 0.0, -4.5]] * (groups - 1)) if coupled else None
+    precision = Precision(within, between)
     whole, right = np.zeros((3 + 4 * groups,) * 2), np.zeros(3 + 4 * groups)
+    whole[3:, 3:] = ncb.testing.dense_precision(precision)
     whole[:3, :3] = np.diag(found.precision) + groups * inverse
     right[:3] = found.shift
     for g in range(groups):
         own = slice(3 + 4 * g, 7 + 4 * g)
-        whole[own, own] = grams[g] + within[g]
+        whole[own, own] += grams[g]
         whole[:3, own][:, :3] = whole[own, :3][:3] = -inverse
         right[own] = shifts[g] + [0, 0, 0, 0.7]
     covariance = np.linalg.inv(whole)
-    args = (found, within, outer, grams, shifts)
+    args = (found, precision, outer, grams, shifts)
     mean = population._mean(*args, Fixed(np.zeros(3)))
     np.testing.assert_allclose(mean, (covariance @ right)[:3], rtol=1e-8)
     roots = np.array([population._mean(*args, Fixed(unit)) - mean for unit in np.eye(3)]).T

@@ -11,6 +11,7 @@ from ncbayes.base import Draw
 from ncbayes.contrast import Target, contrast
 from ncbayes.engines import Gibbs, Hyvarinen, hyvarinen, layout, shrinking
 from ncbayes.engines.layout import layout_of
+from ncbayes.linalg.designs import Dense
 from ncbayes.priors import Horseshoe, Normal
 from ncbayes.priors.blocks import Blocks, Part, blocks
 from ncbayes.problem import noise_set
@@ -20,12 +21,6 @@ from ncbayes.testing import check_engine
 def of_coef(prior):
     """For the targets of check_engine: two statistics and c."""
     return Blocks((Part("theta", prior, 0, 2), Part("normalizer", Normal(1.0), 2, 3)))
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Every step of check_engine is on a new target, and would make a pilot of 60 sweeps."""
-    monkeypatch.setattr(shrinking, "PILOT_SWEEPS", 4)
 
 
 GROUPED = replace(Horseshoe(), runs=(2,))
@@ -40,7 +35,7 @@ VARIANTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("shared_pilots")
 @pytest.mark.parametrize(("prior", "groups"), VARIANTS.values(), ids=VARIANTS)
 def test_sweeps_leave_the_posterior_invariant(prior, groups, seed):
     check_engine(Gibbs(method="runs"), of_coef(prior), groups=groups, seed=seed)
@@ -55,7 +50,7 @@ class WrongForm(Horseshoe):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("shared_pilots")
 def test_the_other_form_of_the_slab_is_rejected(seed):
     prior = WrongForm(slab=0.5, runs=(2,), relative=np.ones(1))
     with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
@@ -232,6 +227,16 @@ def test_what_a_target_needs_is_made_once_and_without_the_chain():
     np.testing.assert_array_equal(pilots[0].slope, pilots[1].slope)
     np.testing.assert_array_equal(pilots[0].curvature, pilots[1].curvature)
     assert not np.array_equal(one.coef, other.coef)
+
+
+def test_a_normalizer_in_a_run_is_stretched_once():
+    """It does not follow theta besides; the density along a stretch would be another one."""
+    prior = blocks({"edge": Horseshoe(), "normalizer": Horseshoe()}, {"edge": ("a", "b")}, None)
+    target = replace(torus_target(nodes=2, rows=20), prior=prior)
+    few = Dense(target.contrasts[0].design.dense()[:, -3:])
+    target = replace(target, contrasts=(replace(target.contrasts[0], design=few),))
+    scales = prior.draw((1, 3), np.random.default_rng(1))
+    assert shrinking._pilot(target, layout_of(target, scales)).slope.tolist() == [0.0]
 
 
 def test_a_pair_that_is_forced_out_stays_out():

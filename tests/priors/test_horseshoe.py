@@ -116,6 +116,77 @@ def test_knowledge_about_pairs(scales):
     np.testing.assert_allclose(precision.within[0, 14:], 1.0)
 
 
+class EdgesFirst:
+    """The documented members only: edges before fields, two kinds of them, one kind at the end."""
+
+    nodes = ("a", "b", "c")
+    edges = (("b", "c"), ("a", "b"))
+    groups = {  # noqa: RUF012
+        "pair": ("bc", "ab"),
+        "field": ("a", "b", "c"),
+        "late": ("bc later", "ab later"),
+    }
+    edge_columns = {"coupling": [0, 1], "lag": [5, 6]}  # noqa: RUF012
+    space = ncb.spaces.Box((0.0,) * 3, (1.0,) * 3)
+
+    def statistics(self, x):
+        a, b, c = x.T
+        return np.column_stack([b * c, a * b, a, b, c, b * c**2, a * b**2])
+
+    def log_base(self, x):
+        return np.zeros(len(x))
+
+
+FORCED = {("a", "b"): 0.0, ("c", "b"): 7.0}
+
+
+@pytest.mark.parametrize("scales", [FORCED, [[1, 0, 9], [0, 1, 7], [9, 7, 1]]], ids=type)
+def test_scales_are_those_of_the_edge_columns(scales):
+    prior, model = Horseshoe(edge_scales=scales), EdgesFirst()
+    np.testing.assert_array_equal(prior.bound(model, 0, 7).relative, [7, 0, 1, 1, 1, 7, 0])
+    np.testing.assert_array_equal(prior.bound(model, 0, 2).relative, [7, 0])
+    np.testing.assert_array_equal(prior.bound(model, 5, 7).relative, [7, 0])
+
+
+def test_edges_side_by_side_share_their_local_scale():
+    model = EdgesFirst()
+    model.edge_columns = {"coupling": [0, 2], "lag": [1, 3]}
+    model.clusters = (0, 0, 1, 1, 2, 3, 4)
+    prior = Horseshoe(edge_scales=FORCED).bound(model, 0, 7)
+    assert prior.runs == (2, 2, 1, 1, 1)
+    np.testing.assert_array_equal(prior.relative, [7, 0, 1, 1, 1])
+    model.edge_columns = {"coupling": [0, 1]}
+    with pytest.raises(ncb.InputError, match=r"different scales to statistics of one run .*False$"):
+        Horseshoe(edge_scales=FORCED).bound(model, 0, 7)
+    alone = Horseshoe(edge_scales=FORCED, grouped=False).bound(model, 0, 7)
+    np.testing.assert_array_equal(alone.relative, [7, 0, 1, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("clusters", [(0, 1, 0, 1, 2, 3, 4), (0, 0, 1), (0.5,) * 7])
+def test_runs_that_are_none_are_refused(clusters):
+    model = EdgesFirst()
+    model.clusters = clusters
+    message = r"clusters of .* each of the 7 statistics, .* side by side, got \(.*grouped=False\)$"
+    with pytest.raises(ncb.InputError, match=message):
+        Horseshoe().bound(model, 0, 7)
+    assert Horseshoe(grouped=False).bound(model, 0, 7).runs == (1,) * 7
+
+
+NOISE = ncb.noise.Uniform(EdgesFirst.space)
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_a_fit_forces_out_the_edge_that_was_named():
+    x = np.random.default_rng(1).random((80, 3))
+    posterior = ncb.fit(
+        EdgesFirst(), x, prior={"pair": Horseshoe(edge_scales={("a", "b"): 0})}, noise=NOISE,
+        seed=1, draws=20, tune=20, chains=1, cores=1, progress=False,
+    )  # fmt: skip
+    largest = np.abs(posterior.theta.to_numpy()).max(axis=(0, 1, 2))
+    assert largest[1] < 1e-4
+    assert largest[3] > 1e-3
+
+
 def test_the_rule_for_tau():
     """The paper's: p0 / (sqrt(n + m) (2 d^2 - p0))."""
     assert global_scale(490, 1152, 5040) == pytest.approx(490 / (5040**0.5 * 662))
@@ -133,7 +204,17 @@ WRONG = {
     "grouped": (lambda: Horseshoe(grouped=2), "Horseshoe(grouped=...) must be True or False"),
     "no graph": (
         lambda: Horseshoe(edge_scales={}).bound(ncb.models.VonMises(), 0, 2),
-        "Horseshoe(edge_scales=...) is for models of graphs, such as TorusGraph, got VonMises()",
+        "is for models of graphs, such as TorusGraph, or your own with nodes, edges and "
+        "edge_columns, got VonMises()",
+    ),
+    "no edges": (
+        lambda: Horseshoe(edge_scales={}).bound(ncb.models.Ising(3, edges=[]), 0, 3),
+        "is for models with edges, got Ising(3, edges=[]), which has none; leave edge_scales out",
+    ),
+    "block without edges": (
+        lambda: Horseshoe(edge_scales={("a", "b"): 0}).bound(MODEL, 0, 6),
+        "but it is the prior of a block of TorusGraph(['a', 'b', 'c']) without any; pass it for "
+        "the block of the edges",
     ),
     "shared": (
         lambda: Horseshoe(edge_scales={}).bound(ncb.models.Ising(3, coupling="common"), 0, 4),

@@ -171,10 +171,20 @@ def _gaussian(target: Target, grams: FloatArray, score: FloatArray, scales: Stat
         )
     white = score + shift
     tridiagonal.forward(upper, side, white)
-    log_weight = float(np.vdot(white, white)) / 2 - half
-    if prior.within.ndim == 2:
-        log_weight += tridiagonal.log_determinant(prior.within, between)
+    log_weight = float(np.vdot(white, white)) / 2 - half + _log_determinant(prior)
     return Gaussian(upper, side, white, log_weight)
+
+
+def _log_determinant(prior: Precision) -> float:
+    """Log determinant of the root of the prior's precision: what a change of scales costs."""
+    from ncbayes.linalg import tridiagonal
+
+    between = _between(prior)
+    if prior.within.ndim == 2:
+        return float(tridiagonal.log_determinant(prior.within, between))
+    upper = np.array(prior.within)
+    side = np.empty((len(between), *upper.shape[1:]))
+    return float(tridiagonal.factorized(upper, side, between))
 
 
 def _blocks(grams: FloatArray, prior: Precision) -> FloatArray:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ncbayes.base import Draw, FloatArray, Population
+from ncbayes.base import Draw, FloatArray, Population, Precision
 from ncbayes.contrast import Target
 
 # gram and shift of every group: (group, P, P) and (group, P).
@@ -50,7 +50,7 @@ def moved(target: Target, draw: Draw, terms: Callable[[], Terms], rng: np.random
     coef[:, found.columns] = found.mean + spread.off
     scales = prior.repopulated(draw.scales, found.mean, spread.linear)
     precision, outer = prior.gaussian(scales, target.shape)
-    mean = _mean(found, precision.within, outer, grams, shifts, rng)
+    mean = _mean(found, precision, outer, grams, shifts, rng)
     scales = prior.repopulated(scales, mean, np.eye(len(mean)))
     return replace(draw, coef=coef, scales=scales)
 
@@ -151,7 +151,7 @@ def sliced(log_density: Callable[[float], float], rng: np.random.Generator) -> f
 
 def _mean(
     found: Population,
-    within: FloatArray,
+    prior: Precision,
     outer: FloatArray,
     grams: FloatArray,
     shifts: FloatArray,
@@ -159,16 +159,17 @@ def _mean(
 ) -> FloatArray:
     """mu given the weights and Sigma, the coefficients integrated out.
 
-    With Q the prior precision of the columns and ``A_g = gram_g + prior precision``, mu has the
-    precision ``precision + sum_g Q A_g^-1 gram_g``, which is ``Q - Q A_g^-1 Q`` without its
-    cancellation, and the shift ``shift + sum_g Q A_g^-1 shift_g``, of the columns.
+    With Q the prior precision of the columns and A that of all coefficients given the weights, mu
+    has the precision ``precision + sum_g Q (A^-1 gram)_g``, which is ``Q - Q A^-1 Q`` without its
+    cancellation, and the shift ``shift + sum_g Q (A^-1 shifts)_g``, of the columns. A couples the
+    groups where the prior of other columns does.
     """
-    columns = found.columns
+    columns, within = found.columns, prior.within
     full = within if within.ndim == 3 else within[:, :, None] * np.eye(within.shape[1])
     right = shifts + outer
     right[:, columns] = shifts[:, columns]
     both = np.concatenate([grams[:, :, columns], right[:, :, None]], axis=2)
-    solved = np.linalg.solve(grams + full, both)[:, columns]
+    solved = _solve(grams + full, prior.between, both)[:, columns]
     seen = np.sum(full[:, columns[:, None], columns] @ solved, axis=0)
     precision = np.diag(found.precision) + (seen[:, :-1] + seen[:, :-1].T) / 2
     try:
@@ -178,3 +179,19 @@ def _mean(
         return found.mean
     half = np.linalg.solve(factor, found.shift + seen[:, -1])
     return np.asarray(np.linalg.solve(factor.T, half + rng.standard_normal(len(columns))))
+
+
+def _solve(blocks: FloatArray, between: FloatArray | None, right: FloatArray) -> FloatArray:
+    """Solution (group, P, k) for k right-hand sides of all groups, which ``between`` couples."""
+    if between is None:
+        return np.asarray(np.linalg.solve(blocks, right))
+    from ncbayes.linalg import tridiagonal
+
+    side, coupling = np.empty_like(blocks[1:]), np.ascontiguousarray(between)
+    if math.isnan(tridiagonal.factorized(blocks, side, coupling)):
+        raise np.linalg.LinAlgError("the precision of coef is not positive definite")
+    columns = np.ascontiguousarray(np.moveaxis(right, 2, 0))
+    for each in columns:
+        tridiagonal.forward(blocks, side, each)
+        tridiagonal.backward(blocks, side, each)
+    return np.moveaxis(columns, 0, 2)

@@ -282,10 +282,12 @@ def _pilot(target: Target, layout: Layout) -> Pilot:
     rng = np.random.default_rng(0)
     draw, half = shrunk(target, rng), PILOT_SWEEPS // 2
     total, slopes = np.zeros_like(layout.offset), []
+    # A c that is in a run itself is stretched with it, and does not follow.
+    follows = target.normalizer and target.shape[1] - 1 in layout.free
     for k in range(PILOT_SWEEPS):
         sweep = _swept(target, layout, draw, rng)
         weights = expit(sweep.psi) * expit(-sweep.psi)
-        slopes.append(_slope(layout, sweep, weights) * target.normalizer)
+        slopes.append(_slope(layout, sweep, weights) * follows)
         if k >= half:
             total += weights
         _stretch(layout, sweep, slopes[-1], rng)

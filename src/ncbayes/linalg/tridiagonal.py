@@ -40,6 +40,8 @@ def factorized(upper, side, between):
                 block[j, k] /= root
             for i in range(j + 1, size):
                 value = block[j, i]
+                if value == 0.0:  # most are, in a prior's own precision
+                    continue
                 for k in range(i, size):
                     block[i, k] -= value * block[j, k]
     return total
@@ -54,6 +56,8 @@ def _fill_side(upper, coupling, out):
         out[i, i] = coupling[i]
         for k in range(i):
             value = upper[k, i]
+            if value == 0.0:
+                continue
             for j in range(k + 1):
                 out[i, j] -= value * out[k, j]
         for j in range(i + 1):
@@ -66,6 +70,8 @@ def _subtract_square(block, side):
     for i in range(len(block)):
         for j in range(i + 1):
             value = side[i, j]
+            if value == 0.0:
+                continue
             for k in range(j, i + 1):
                 block[j, k] -= value * side[i, k]
 

@@ -101,13 +101,19 @@ class Horseshoe:
         """The prior of the columns ``start`` to ``stop`` of the model's theta."""
         runs = np.arange(stop - start)
         if self.grouped and hasattr(model, "clusters"):
-            runs = np.asarray(model.clusters)[start:stop]
+            runs = _numbered(model)[start:stop]
         changes = np.flatnonzero(np.diff(runs)) + 1
         sizes = np.diff(np.concatenate([[0], changes, [stop - start]]))
         relative = np.ones(len(sizes))
         if self.edge_scales is not None:
-            of_statistic = by_edge(self.edge_scales, model)[start:stop]
+            of_statistic = by_edge(self.edge_scales, model, start, stop)
             relative = of_statistic[np.concatenate([[0], changes]).astype(np.intp)]
+            if not np.array_equal(np.repeat(relative, sizes), of_statistic):
+                raise InputError(
+                    "Horseshoe(edge_scales=...) gives different scales to statistics of one run "
+                    f"of {shown(model)} (model.clusters), which share their local scale; use "
+                    "grouped=False"
+                )
             if self.slab is None and np.isinf(relative).any():
                 raise InputError(
                     "Horseshoe(edge_scales=...) has inf, which leaves a pair to the slab alone, "
@@ -286,6 +292,19 @@ def global_scale(nonzero: float, statistics: int, points: int) -> float:
             f"points > 0, got {shown((nonzero, statistics, points))}"
         )
     return float(given[0] / (np.sqrt(given[2]) * (given[1] - given[0])))
+
+
+def _numbered(model: Any) -> NDArray[np.intp]:
+    """The run of each statistic of a model, by its ``clusters``."""
+    runs, size = np.asarray(model.clusters), sum(len(names) for names in model.groups.values())
+    whole = runs.shape == (size,) and runs.dtype.kind in "iu"
+    if not whole or 1 + np.count_nonzero(np.diff(runs)) != len(np.unique(runs)):
+        raise InputError(
+            f"clusters of {shown(model)} must hold a whole number for each of the {size} "
+            "statistics, and statistics of the same number must stand side by side, got "
+            f"{shown(model.clusters)}; reorder the statistics, or use Horseshoe(grouped=False)"
+        )
+    return runs
 
 
 def _log_half_cauchy(log_value: FloatArray) -> FloatArray:

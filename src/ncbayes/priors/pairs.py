@@ -6,34 +6,57 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.couplings import Graph, graph_of
 from ncbayes.spaces import is_numeric
 
 
-def by_edge(scales: Any, model: Any) -> FloatArray:
-    """The scale of each statistic of a graph's model; 1 for those of nodes."""
-    if not all(hasattr(model, name) for name in ("nodes", "edges", "groups", "pairs")):
+def by_edge(scales: Any, model: Any, start: int, stop: int) -> FloatArray:
+    """The scale of each of the statistics ``start`` to ``stop`` of a graph's model.
+
+    1 for those that ``model.edge_columns`` does not name: they belong to no edge.
+    """
+    graph = graph_of(model)
+    if graph is None:
         raise InputError(
-            f"Horseshoe(edge_scales=...) is for models of graphs, such as TorusGraph, got "
-            f"{shown(model)}"
+            "Horseshoe(edge_scales=...) is for models of graphs, such as TorusGraph, or your own "
+            f"with nodes, edges and edge_columns, got {shown(model)}"
         )
-    matrix = _from_mapping(scales, model) if isinstance(scales, Mapping) else _matrix(scales, model)
-    one, other = model.pairs
-    of_edge = matrix[one, other]
-    counts = {name: len(names) for name, names in model.groups.items()}
-    each = counts.get("edge", 0) // max(len(model.edges), 1)
-    if model.edges and not each:
+    if not graph.columns.size:
         raise InputError(
-            "Horseshoe(edge_scales=...) is for edges with coefficients of their own, got "
-            f'{shown(model)}, where they share one; leave edge_scales out, or coupling="common"'
+            f"Horseshoe(edge_scales=...) is for models with edges, got {shown(model)}, which has "
+            "none; leave edge_scales out"
         )
-    before = sum(counts.values()) - each * len(model.edges)
-    return np.concatenate([np.ones(before), np.repeat(of_edge, each)])
+    given = isinstance(scales, Mapping)
+    matrix = _from_mapping(scales, graph) if given else _matrix(scales, graph)
+    owner = _owners(graph, model)[start:stop]
+    if not (owner >= 0).any():
+        raise InputError(
+            "Horseshoe(edge_scales=...) is for the statistics of edges, but it is the prior of a "
+            f"block of {shown(model)} without any; pass it for the block of the edges"
+        )
+    one, other = graph.ends.T
+    return np.where(owner >= 0, matrix[one, other][owner], 1.0)
 
 
-def _matrix(scales: Any, model: Any) -> FloatArray:
-    size = len(model.nodes)
+def _owners(graph: Graph, model: Any) -> NDArray[np.intp]:
+    """The number of each statistic's edge; -1 for statistics that belong to none."""
+    owner = np.full(sum(len(names) for names in model.groups.values()), -1, dtype=np.intp)
+    for edge, columns in enumerate(graph.columns):
+        if not np.isin(owner[columns], (-1, edge)).all():
+            raise InputError(
+                "Horseshoe(edge_scales=...) is for edges with coefficients of their own, got "
+                f"{shown(model)}, where they share one; leave edge_scales out, or give every edge "
+                "its own"
+            )
+        owner[columns] = edge
+    return owner
+
+
+def _matrix(scales: Any, graph: Graph) -> FloatArray:
+    size = len(graph.nodes)
     matrix = np.array(scales, dtype=float) if is_numeric(scales) else np.zeros(0)
     if matrix.shape != (size, size):
         raise InputError(
@@ -52,17 +75,17 @@ def _matrix(scales: Any, model: Any) -> FloatArray:
     return matrix
 
 
-def _from_mapping(scales: Mapping[Any, Any], model: Any) -> FloatArray:
-    number = {name: j for j, name in enumerate(model.nodes)}
-    known = {frozenset(edge) for edge in model.edges}
+def _from_mapping(scales: Mapping[Any, Any], graph: Graph) -> FloatArray:
+    number = {name: j for j, name in enumerate(graph.nodes)}
+    known = {frozenset(edge) for edge in graph.edges}
     matrix = np.ones((len(number), len(number)))
     for pair, value in scales.items():
         ends = list(pair) if isinstance(pair, tuple | list | frozenset) else []
-        names = [model.nodes[end] if _is_index(end, number) else end for end in ends]
+        names = [graph.nodes[end] if _is_index(end, number) else end for end in ends]
         if len(names) != 2 or frozenset(names) not in known:
             raise InputError(
                 "Horseshoe(edge_scales=...) must name pairs of nodes that are edges of the model, "
-                f"such as {shown(model.edges[0] if model.edges else ())}, got {shown(pair)}"
+                f"such as {shown(graph.edges[0])}, got {shown(pair)}"
             )
         if not is_numeric(value) or np.ndim(value) or not value >= 0:
             raise InputError(
