@@ -84,7 +84,7 @@ ALLOWED = {
         "spaces",
         "stamps",
     },
-    "reports": {"diagnostics"},
+    "reports": {"diagnostics", "noise"},
     "comparison": {"base", "couplings", "diagnostics", "posterior"},
     "assembly": {"base", "chains", "contrast", "couplings", "diagnostics", "fields", "problem"},
     "posterior": {
@@ -118,6 +118,7 @@ ALLOWED = {
     "threads": set(),
     "resources": {"base", "contrast", "linalg"},
     "conditioning": {"base", "contrast", "priors"},
+    "identifiability": {"base", "contrast", "priors", "problem"},
     "fingerprints": {"base", "contrast", "problem"},
     "noiseless": {
         "base",
@@ -127,6 +128,7 @@ ALLOWED = {
         "contrast",
         "exact",
         "fingerprints",
+        "identifiability",
         "noise",
         "posterior",
         "priors",

@@ -7,7 +7,7 @@ import pytest
 
 import ncbayes as ncb
 from ncbayes import models, noise, priors
-from ncbayes.conditioning import check_statistics, data_mean, weak_normal
+from ncbayes.conditioning import data_mean, weak_normal
 from ncbayes.contrast import contrast
 from ncbayes.problem import noise_set
 from ncbayes.spaces import Box, Reals
@@ -208,39 +208,6 @@ def test_structured_designs_are_not_centred():
     np.testing.assert_array_equal(
         posterior.log_z, -posterior.run.chains[0].draws["coef"][None, ..., -1]
     )
-
-
-def test_constant_statistics_are_named():
-    model = Family({"x": lambda x: x[:, 0], "one": lambda x: np.ones(len(x))})
-    with pytest.raises(
-        ncb.InputError,
-        match=r"^the statistic 'one' of Family\(\) is constant over data and noise, so it can't be "
-        "told from the normalizing constant; leave it out of the model, or rescale the data",
-    ):
-        check_statistics([made(X, model)], model)
-
-
-def test_collinear_statistics_are_named_with_their_partners():
-    model = Family(
-        {
-            "x": lambda x: x[:, 0],
-            "sin": lambda x: np.sin(x[:, 0]),
-            "cos": lambda x: np.cos(x[:, 0]),
-            "2x - cos": lambda x: 2 * x[:, 0] - np.cos(x[:, 0]),
-        }
-    )
-    with pytest.raises(ncb.InputError, match="is a linear combination of") as raised:
-        check_statistics([made(X, model)], model)
-    extra, partners = str(raised.value).split(" is a linear combination of ")
-    named = {name for name in ("'x'", "'cos'", "'2x - cos'") if name in extra}
-    named |= set(partners.split(" (and a constant)")[0].split(", "))
-    assert named == {"'x'", "'cos'", "'2x - cos'"}
-
-
-def test_independent_statistics_pass():
-    check_statistics([made(X)], GAUSSIAN)
-    check_statistics([made(1e-3 * (X + 100))], GAUSSIAN)
-    check_statistics([made(X, BEYOND, noise.Normal(0.0, 25.0))], BEYOND)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

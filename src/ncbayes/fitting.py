@@ -20,18 +20,23 @@ from ncbayes.base import (
     NoiseState,
     Prior,
     Schedule,
-    in_group,
     shown,
 )
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
-from ncbayes.conditioning import check_statistics, data_mean, default_prior
+from ncbayes.conditioning import data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
 from ncbayes.engines import Gibbs, Nuts
 from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
+from ncbayes.identifiability import (
+    check_informative,
+    check_posterior_exists,
+    couples_groups,
+    unseen_lines,
+)
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noiseless import least_rows, noiseless_run
@@ -143,6 +148,9 @@ def fitted(
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
     chosen = _engine(engine, model, tune)
+    if hasattr(model, "check_data"):
+        coupled = couples_groups(model, prior, len(groups), normalizer=uses_noise(chosen))
+        check_informative(model, groups, coupled)
     if not uses_noise(chosen):
         inputs.check_no_noise(noise, noise_ratio, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -184,7 +192,16 @@ def fitted(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
         columns=columns,
     )  # fmt: skip
-    return finish(run if making is None else _prepared(run, making, noise_ratio), calls=2)
+    run = run if making is None else _prepared(run, making, noise_ratio)
+    return finish(_with_unseen(run, prior), calls=2)
+
+
+def _with_unseen(run: Run, prior: Any) -> Run:
+    """The run with what its data and noise do not tell apart, of which it will warn."""
+    with single_threaded():
+        lines = unseen_lines(run.problem, float(run.settings["noise_ratio"]), prior)
+    settings = {**run.settings, **({"unseen": "\n".join(lines)} if lines else {})}
+    return dataclasses.replace(run, settings=settings)
 
 
 def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
@@ -268,15 +285,8 @@ def _problem(
     as_it_is = hasattr(model, "design") or getattr(engine, "uncentred", False)
     center = None if as_it_is else data_mean(raw)
     problem = Problem(model, source, schedule, full, engine, center)
-    target = problem.target(first)
-    state = full.draw(target.shape, np.random.default_rng(0))
-    if full.gaussian(state, target.shape)[0].between is not None:
-        check_statistics(raw, model)
-        return problem, first, target
-    for label, each in zip(source.labels, raw, strict=True):
-        with in_group(label, len(raw)):
-            check_statistics((each,), model)
-    return problem, first, target
+    check_posterior_exists(problem, raw)
+    return problem, first, problem.target(first)
 
 
 def _engine(engine: Any, model: Model, tune: int) -> Engine:

@@ -142,7 +142,7 @@ def checked_data(model: Model, data: Any, least: int = 2) -> dict[str, FloatArra
         raise InputError(
             "two groups of data have the same label when written as text; labels must differ"
         )
-    return _informative(model, groups)
+    return groups
 
 
 def later_points(tree: xr.DataTree, model: Model, data: Any, least: int = 1) -> FloatArray:
@@ -195,13 +195,6 @@ def _other_engines(model: Any) -> str:
     if not names:
         return ""
     return f"; one row, such as one network, is enough for engine={' or '.join(map(repr, names))}"
-
-
-def _informative(model: Any, groups: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """The same groups, once the model has seen that their rows together can inform it."""
-    if hasattr(model, "check_data"):
-        model.check_data(np.concatenate(list(groups.values())))
-    return groups
 
 
 def _read_only(points: FloatArray) -> FloatArray:
