@@ -1,9 +1,11 @@
 """Noise that moves toward the model before the chains: reproducible, resumable, and right."""
 
+import dataclasses
 import math
 import os
 import signal
 import threading
+import types
 import warnings
 from functools import partial
 
@@ -14,6 +16,7 @@ from scipy.special import ndtri
 import ncbayes as ncb
 from ncbayes import adaptation, asymptotics, diagnostics, progress
 from ncbayes.noise import Adaptive, Annealed, Resampled
+from ncbayes.noise.tempered import REASONS, Refused, Tempering
 
 MODEL = ncb.models.VonMises()
 GRAPH = ncb.models.TorusGraph(2, marginal=False, reflectional=False)
@@ -73,7 +76,7 @@ def test_chains_and_cores_change_nothing(model, data):
 def test_the_record_tells_each_update(restless):
     posterior = run(noise=Adaptive(batch=20, updates=5, alpha=0.5))
     found = record(posterior)
-    assert set(found) == NUMBERS
+    assert set(found) == {*NUMBERS, "wanted", "reason"}
     assert {values.shape for values in found.values()} == {(5, 1)}
     made, kept, before = (found[name][:, 0] for name in ("made", "kept", "kept_before"))
     # The noise in use is the last one that was better than the one before.
@@ -270,11 +273,55 @@ def test_what_the_guard_refuses_is_not_tried():
     posterior = run(noise=Adaptive(batch=4, updates=10, largest_error=0.0))
     found = record(posterior)
     assert found["made"].tolist() == [[0.0]]
-    for name in ("alpha", "log_z", "log_z_error", "effective", "work", "kept"):
+    for name in ("alpha", "log_z", "work", "kept"):
         assert np.isnan(found[name]).all()
+    assert found["reason"].tolist() == [["uncertain normalizer"]]
     assert isinstance(posterior.run.problem.source.noises[0], ncb.noise.VonMises)
     lines = posterior.noise_report().lines
-    assert "1 were refused by the guard: no alpha gave enough effective points." in lines
+    assert lines[-2] == (
+        "1 was refused by the guard: the normalizer of the new noise is too uncertain "
+        "(largest_error) at any alpha; at the smallest, its standard error is "
+        f"{found['log_z_error'].item():.2g}."
+    )
+
+
+def test_every_update_says_how_it_ended(monkeypatch, tmp_path):
+    """One by one: made, made with less alpha, no better, no points, refused by each guard."""
+    tempering = Tempering(np.zeros(2), 0.5, 0.0, 0.01, 1.0, 10)
+    ends = [
+        tempering,
+        dataclasses.replace(tempering, alpha=0.2),
+        *(Refused(reason, 0.1, 0.3) for reason in REASONS),
+    ]
+    answers = iter(ends)
+    monkeypatch.setattr(Adaptive, "temper", lambda *_: next(answers, tempering))
+    shares = iter([0.2, 0.3, 0.4, 0.3, 0.3])
+    monkeypatch.setattr(adaptation, "information_kept", lambda *_: next(shares))
+    monkeypatch.setattr(adaptation, "_done", lambda state, updates: len(state.record) == 8)
+    posterior = run(noise=Adaptive(batch=4, updates=10, alpha=0.5))
+    posterior.save(tmp_path / "fit.nc")
+    for each in (posterior, ncb.load(tmp_path / "fit.nc")):
+        report = each.noise_report()
+        words = report.updates["reason"].tolist()
+        assert words == ["made", "made with less alpha", *REASONS, "not better"]
+        assert report.updates["wanted"].tolist()[:2] == [0.5, 0.5]
+        assert "2 of 8 updates of the noise were made." in report.lines
+        told = [line for line in report.lines if line.startswith("1 was ")]
+        assert told[0].startswith("1 was made with a smaller alpha than asked for (0.2 for 0.5 at")
+        guarded = [f"1 was refused by the guard: {words}" for words in REASONS.values()]
+        assert all(line.startswith(start) for line, start in zip(told[1:], guarded, strict=False))
+        assert told[-1] == (
+            "1 was not made: the new noise kept no more of the information than the one before "
+            "(30 % after 40 %, at best)."
+        )
+        assert "made with less alpha" in repr(report)
+
+
+def test_a_group_without_points_says_so():
+    problem = types.SimpleNamespace(source=types.SimpleNamespace(sizes=(0,)))
+    assert adaptation.tempered(problem, Adaptive(), (None,), np.zeros((1, 3)), None) == (
+        Refused("no points"),
+    )
 
 
 @pytest.mark.parametrize("prior", [ncb.priors.RandomWalk(), ncb.priors.Normal(3.0)], ids=repr)

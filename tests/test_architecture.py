@@ -84,7 +84,7 @@ ALLOWED = {
         "spaces",
         "stamps",
     },
-    "reports": {"diagnostics"},
+    "reports": {"diagnostics", "noise"},
     "comparison": {"base", "couplings", "diagnostics", "posterior"},
     "assembly": {
         "base",
@@ -129,6 +129,7 @@ ALLOWED = {
     "threads": set(),
     "resources": {"base", "contrast", "linalg"},
     "conditioning": {"base", "contrast", "priors"},
+    "identifiability": {"base", "contrast", "priors", "problem"},
     "fingerprints": {"base", "contrast", "problem"},
     "noiseless": {
         "base",
@@ -138,6 +139,7 @@ ALLOWED = {
         "contrast",
         "exact",
         "fingerprints",
+        "identifiability",
         "noise",
         "posterior",
         "priors",

@@ -14,6 +14,7 @@ from ncbayes import adaptation, chains, choice, preparation, resources
 from ncbayes.models import Exponential, Gamma, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.noise import Adaptive, Auto
 from ncbayes.noise.auto import families
+from ncbayes.noise.tempered import FEW_EFFECTIVE, Refused
 
 QUICK = Auto(batch=8, rounds=1)
 OPTIONS = {"draws": 20, "tune": 10, "chains": 2, "seed": 5, "cores": 1, "progress": False}
@@ -440,10 +441,13 @@ def test_a_family_that_can_t_be_fitted_is_left_out(monkeypatch, choices):
 
 
 def test_what_the_guard_refuses_is_left_out(monkeypatch, choices):
-    monkeypatch.setattr(Adaptive, "temper", lambda *_: None)
+    monkeypatch.setattr(Adaptive, "temper", lambda *_: Refused(FEW_EFFECTIVE))
     posterior = run()
     assert list(choices[0].kept) == ["matched", "uniform", "margins"]
-    assert "model^" not in paragraph(posterior)
+    assert paragraph(posterior).endswith(
+        " model^0.9 was refused by the guard: too few of its points are effective "
+        "(least_effective) at any alpha."
+    )
 
 
 class Killed(Exception):

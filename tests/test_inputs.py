@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import ncbayes as ncb
-from ncbayes import conditioning, models, noise, priors
+from ncbayes import models, noise, priors
 from ncbayes.base import NoiseSet, Precision
 from ncbayes.contrast import contrast, model_name
 from ncbayes.spaces import Binary, Box, Reals, Torus, shown
@@ -470,34 +470,6 @@ MODEL = {
         lambda: fit(WideStatistics()),
         r"Family\(\).statistics must return shape \(40, 1\) \(one row a point, .*\), got \(40, 2\)",
     ),
-    "constant": (
-        lambda: fit(Family({"x": lambda x: x[:, 0], "two": lambda x: np.full(len(x), 2.0)})),
-        r"the statistic 'two' of Family\(\) is constant over data and noise, .*leave it out",
-    ),
-    "collinear": (
-        lambda: fit(
-            Family(
-                {
-                    "x": lambda x: x[:, 0],
-                    "x^2": lambda x: x[:, 0] ** 2,
-                    "sin": lambda x: np.sin(x[:, 0]),
-                    "(x-1)^2": lambda x: (x[:, 0] - 1) ** 2,
-                }
-            )
-        ),
-        r"the statistic '(?P<one>x|x\^2|\(x-1\)\^2)' of Family\(\) is a linear combination of "
-        r"'((?!(?P=one))(x|x\^2|\(x-1\)\^2))', '((?!(?P=one))(x|x\^2|\(x-1\)\^2))' \(and a const",
-    ),
-    "many collinear": (
-        lambda: fit(
-            Family(
-                {f"x{i}": lambda x, i=i: x[:, i] for i in range(9)} | {"sum": lambda x: x.sum(1)},
-                Reals(9),
-            ),
-            np.random.default_rng(0).normal(size=(50, 9)),
-        ),
-        r"is a linear combination of '\w+', '\w+', '\w+', '\w+', '\w+', \.\.\. \(and a constant\)",
-    ),
     "too large": (
         lambda: fit(
             Never(groups={"all": [*map(str, range(100_000))]}), np.zeros((200_000, 1)), noise=NORMAL
@@ -726,11 +698,3 @@ def test_models_are_named_briefly():
 )
 def test_values_are_shown_on_one_short_line(value, text):
     assert shown(value) == text
-
-
-def test_large_designs_are_not_checked_for_collinearity(monkeypatch):
-    twice = Family({"x": lambda x: x[:, 0], "2x": lambda x: 2 * x[:, 0]})
-    with pytest.raises(ncb.InputError, match="linear combination"):
-        fit(twice, prior=priors.Normal(1.0))
-    monkeypatch.setattr(conditioning, "MOST_CHECKED_ENTRIES", 79)
-    assert fit(twice, prior=priors.Normal(1.0)).complete

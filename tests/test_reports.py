@@ -244,12 +244,14 @@ def test_refused_updates_are_counted(fits):
         values = tree["adaptation"]["alpha"]
         tree["adaptation"]["alpha"] = values.copy(data=np.full(values.shape, np.nan))
         tree["adaptation"]["made"] = values.copy(data=np.zeros(values.shape))
+        tree["adaptation"]["reason"] = values.copy(data=np.full(values.shape, "grows"))
 
     report = altered(fits["adaptive"], change)
     count = len(report.updates)
     assert f"0 of {count} updates of the noise were made." in report.lines
-    assert (
-        f"{count} were refused by the guard: no alpha gave enough effective points." in report.lines
+    assert report.lines[-2].endswith(
+        "refused by the guard: the model at the estimate grows without limit where the noise "
+        "before is thin."
     )
     assert report.lines[-1] == "The noise is the one it started with."
 

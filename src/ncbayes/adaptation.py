@@ -16,12 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import Draw, FloatArray, Noise, NoiseState, in_group
+from ncbayes.base import BoolArray, Draw, FloatArray, Noise, NoiseState, in_group
 from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import Contrast
 from ncbayes.diagnostics import information_kept
 from ncbayes.noise.adaptive import Adaptive
-from ncbayes.noise.tempered import Tempering
+from ncbayes.noise.tempered import (
+    LOWERED,
+    MADE,
+    NO_POINTS,
+    NOT_BETTER,
+    Refused,
+    Tempering,
+)
 from ncbayes.problem import Problem
 
 FILE = "adaptation.npz"
@@ -37,12 +44,13 @@ class Adaptation:
     """What the updates came to: noise by group, and a record of each update and group.
 
     ``record`` holds (update, group) arrays: the numbers of the tempering (NaN where none passed the
-    guard), ``kept``, the share of information kept on the new noise, ``kept_before``, that on the
-    noise before, and ``made``, whether it was better and stayed.
+    guard), ``wanted``, the alpha that was asked for, ``kept``, the share of information kept on the
+    new noise, ``kept_before``, that on the noise before, ``made``, whether it was better and
+    stayed, and ``reason``, in a word or two why or why not.
     """
 
     noises: tuple[Noise, ...]
-    record: Mapping[str, FloatArray]
+    record: Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class _State:
 
     trial: Trial
     temperings: tuple[Tempering | None, ...]
-    record: tuple[Mapping[str, FloatArray], ...] = ()
+    record: tuple[Mapping[str, NDArray[Any]], ...] = ()
 
 
 def trial(
@@ -161,20 +169,18 @@ def _updated(
         settings = dataclasses.replace(settings, alpha=alpha)
     coef = state.trial.coef if state.record else guessed(problem, state.trial.coef)
     before, proposed = state.trial, tempered(problem, settings, bases, coef, rng)
+    offered = np.array([isinstance(each, Tempering) for each in proposed])
     new = tuple(
-        old if proposal is None else proposal
+        proposal if isinstance(proposal, Tempering) else old
         for old, proposal in zip(state.temperings, proposed, strict=True)
     )
     noises = _noises(problem, settings, bases, new)
     after = before
-    if any(each is not None for each in proposed):
+    if offered.any():
         after = trial(problem, noises, before.draw, settings.batch, rng, report)
-    offered = np.array([each is not None for each in proposed])
     made = offered & (after.kept > before.kept)
-    record = {
-        name: np.array([getattr(each, name, np.nan) for each in proposed], dtype=float)
-        for name in NUMBERS
-    }
+    wanted = [settings.wanted_alpha(base) for base in bases]
+    record = _recorded(proposed, np.array(wanted), made)
     record["kept"] = np.where(offered, after.kept, np.nan)
     record |= {"kept_before": before.kept, "made": made.astype(float)}
     merged = Trial(
@@ -183,10 +189,28 @@ def _updated(
         np.where(made, after.kept, before.kept),
     )
     chosen = tuple(
-        proposal if better else old
-        for better, proposal, old in zip(made, proposed, state.temperings, strict=True)
+        later if better else old
+        for better, later, old in zip(made, new, state.temperings, strict=True)
     )
     return _State(merged, chosen, (*state.record, record))
+
+
+def _recorded(
+    proposed: tuple[Tempering | Refused, ...], wanted: FloatArray, made: BoolArray
+) -> dict[str, NDArray[Any]]:
+    """The numbers of an update by group, and why it was made or not."""
+    numbers: dict[str, NDArray[Any]] = {
+        name: np.array([getattr(each, name, np.nan) for each in proposed], dtype=float)
+        for name in NUMBERS
+    }
+    words = [
+        each.reason if isinstance(each, Refused)
+        else NOT_BETTER if not better
+        else LOWERED if each.alpha < alpha
+        else MADE
+        for each, alpha, better in zip(proposed, wanted, made, strict=True)
+    ]  # fmt: skip
+    return {**numbers, "wanted": wanted, "reason": np.array(words)}
 
 
 def guessed(problem: Problem, coef: FloatArray) -> FloatArray:
@@ -209,12 +233,12 @@ def tempered(
     bases: tuple[Noise | None, ...],
     coef: FloatArray,
     rng: np.random.Generator,
-) -> tuple[Tempering | None, ...]:
-    """The tempered density at coef for each group; None where the guard lets none through."""
-    found: list[Tempering | None] = []
+) -> tuple[Tempering | Refused, ...]:
+    """The tempered density at coef for each group, or why the guard lets none through."""
+    found: list[Tempering | Refused] = []
     for g, (base, size) in enumerate(zip(bases, problem.source.sizes, strict=True)):
         if size == 0:  # a time without points has no noise to make
-            found.append(None)
+            found.append(Refused(NO_POINTS))
             continue
         with in_group(problem.labels[g], len(bases)):
             found.append(settings.temper(problem.model, coef[g, :-1], base, size, rng))

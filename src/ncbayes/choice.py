@@ -16,7 +16,7 @@ from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, Family, families
 from ncbayes.noise.crossfit import CrossFitted
-from ncbayes.noise.tempered import Annealed, Resampled
+from ncbayes.noise.tempered import REASONS, Annealed, Refused, Resampled
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
 
@@ -79,6 +79,9 @@ def choose(
         share = done.by_ratio.get(ratio, share)
     sizes = noise_points(problem.data, ratio)
     paragraph = _paragraph(described(name, noises), kept, ratio, reason, share)
+    for other, why in trials.refused.items():
+        if other not in kept:
+            paragraph += f" {other} was refused by the guard: {REASONS[why]}."
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
 
 
@@ -130,6 +133,7 @@ class _Trials:
         self._ratios = ratios(settings) if open_ratio else []
         self._count = 0
         self.done: dict[str, _Tried] = {}
+        self.refused: dict[str, str] = {}
 
     @property
     def kept(self) -> dict[str, float]:
@@ -177,10 +181,12 @@ class _Trials:
             return None
         coef = guessed(problem, best.coef) if first else best.coef
         found = tempered(problem, settings, bases, coef, self.rng())
-        if all(each is None for each in found):
+        refused = [each.reason for each in found if isinstance(each, Refused)]
+        if len(refused) == len(found):
+            self.refused[f"model^{alpha:g}"] = refused[0]
             return None
         return tuple(
-            start if each is None else settings.built(problem.model, base, each)
+            start if isinstance(each, Refused) else settings.built(problem.model, base, each)
             for start, base, each in zip(problem.source.noises, bases, found, strict=True)
         )
 

@@ -1,23 +1,15 @@
-"""What the data say about the statistics: centre, scale, and whether they can be told apart."""
+"""What the data say about the statistics: their centre, their scale, and a prior on that scale."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
 from ncbayes.base import FloatArray, InputError, Model, Prior
-from ncbayes.contrast import Contrast, model_name, statistic_names
+from ncbayes.contrast import Contrast
 from ncbayes.priors import Horseshoe, MultivariateNormal, Normal
 
-# A statistic whose part not explained by the others has less variance than this share of its own
-# cannot be told from a linear combination of them in double precision.
-COLLINEAR = 1e-10
-# The check forms the statistics and their Gram matrix; beyond these numbers of statistics, and of
-# statistics times points (0.8 GB), that is too long to wait.
-MOST_CHECKED = 3000
-MOST_CHECKED_ENTRIES = 1e8
 # Beyond this many statistics, or with fewer than twice as many rows, a covariance says little.
 MOST_CORRELATED = 500
 # How many standard deviations of the log density over the data the default prior allows.
@@ -86,38 +78,3 @@ def _deviation(contrasts: Sequence[Contrast], weights: Sequence[FloatArray]) -> 
         # Round-off leaves a share of 1e-15 of the square where a statistic does not vary.
         varies = ~(square - mean**2 <= 1e-13 * square)
         return np.asarray(np.sqrt(np.where(varies, square - mean**2, 0)))
-
-
-def check_statistics(contrasts: Sequence[Contrast], model: Model) -> None:
-    """Refuse statistics that are constant or linear combinations of others, by name."""
-    names = statistic_names(model)
-    rows = sum(each.design.shape[0] for each in contrasts)
-    # With fewer points than statistics some combination always vanishes: that is the prior's job.
-    too_many = len(names) > MOST_CHECKED or rows * len(names) > MOST_CHECKED_ENTRIES
-    if rows <= len(names) or too_many:
-        return
-    matrix = np.concatenate([each.design.dense()[:, :-1] for each in contrasts])
-    largest = np.abs(matrix).max(axis=0)
-    constant = np.flatnonzero(np.ptp(matrix, axis=0) <= 1e-12 * largest)
-    if len(constant):
-        raise InputError(
-            f"the statistic {names[constant[0]]!r} of {model_name(model)} is constant over data "
-            "and noise, so it can't be told from the normalizing constant; leave it out of the "
-            "model, or rescale the data if it should not be"
-        )
-    # By the largest first, so that squares of very small or large values stay in range.
-    matrix /= largest
-    matrix -= matrix.mean(axis=0)
-    matrix /= np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    _, pivots, rank, _ = dpstrf(matrix.T @ matrix, tol=COLLINEAR, lower=1)
-    if rank < len(names):
-        kept, extra = pivots[:rank] - 1, int(pivots[rank] - 1)
-        weights = np.linalg.lstsq(matrix[:, kept], matrix[:, extra], rcond=None)[0]
-        order = np.argsort(-np.abs(weights))
-        partners = [names[kept[k]] for k in order if abs(weights[k]) > 1e-6]
-        listed = ", ".join(map(repr, partners[:5])) + (", ..." if len(partners) > 5 else "")
-        raise InputError(
-            f"the statistic {names[extra]!r} of {model_name(model)} is a linear combination of "
-            f"{listed} (and a constant) over data and noise; leave one of them out of the model, "
-            "or centre and rescale the data if they lie far from zero"
-        )

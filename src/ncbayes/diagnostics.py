@@ -288,7 +288,11 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
             f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "
             f"posterior.extend(draws={_enough(draws, worst, chains)})"
         )
-    concerns = str(tree.attrs.get("concerns", "")).splitlines()
+    concerns = [
+        line
+        for name in ("unseen", "concerns")
+        for line in str(tree.attrs.get(name, "")).splitlines()
+    ]
     return lines + _divergences(tree) + _separation(tree) + concerns
 
 

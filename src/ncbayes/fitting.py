@@ -20,21 +20,26 @@ from ncbayes.base import (
     NoiseState,
     Prior,
     Schedule,
-    in_group,
     shown,
 )
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
-from ncbayes.conditioning import check_statistics, data_mean, default_prior
+from ncbayes.conditioning import data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
 from ncbayes.engines import Gibbs, Nuts
 from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
+from ncbayes.identifiability import (
+    check_informative,
+    check_posterior_exists,
+    couples_groups,
+    unseen_lines,
+)
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
-from ncbayes.noiseless import noiseless_run
+from ncbayes.noiseless import least_rows, noiseless_run
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
@@ -72,8 +77,10 @@ def fit(
         ``Energy``, whose priors are its own, and for which "auto" means matched noise (with a noise
         ratio of 5) and NUTS.
     data
-        Points as rows: an array, list, pandas or polars frame; or a mapping from group labels to
-        such, for one fit of several groups.
+        Points as rows: an array, list, pandas or polars frame, Arrow table or xarray array; or a
+        mapping from group labels to such, for one fit of several groups. Columns with names are
+        matched by name with the nodes of a model that has names. Two rows a group, or one with an
+        engine without noise (but for "hyvarinen").
     noise
         "auto" (or ``noise.Auto()``) tries several kinds in short trials and takes the best, with
         the noise ratio if none is given; "matched" is fixed noise matched to the data. Else a
@@ -109,9 +116,12 @@ def fit(
     """
     if not isinstance(model, Energy):
         model = inputs.checked_model(model)
-    groups = inputs.checked_data(model, data)
+    groups = inputs.checked_data(model, data, least_rows(_named_engine(engine, model)))
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
-    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model))
+    columns = inputs.fitted_columns(model, data)
+    return fitted(
+        model, groups, noise, prior, noise_ratio, options, field_of(model), columns=columns
+    )
 
 
 def fitted(
@@ -123,10 +133,12 @@ def fitted(
     options: tuple[Any, ...],
     field: Field | None,
     calls: int = 2,
+    columns: tuple[str, ...] = (),
 ) -> Posterior:
     """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order.
 
-    Warnings point at a line that is so many ``calls`` above the end of this one.
+    Warnings point at a line that is so many ``calls`` above the end of this one. ``columns`` are
+    the names of the columns of the points, where they have some.
     """
     engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
@@ -140,22 +152,23 @@ def fitted(
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
     chosen = _engine(engine, model, tune)
+    if hasattr(model, "check_data"):
+        coupled = couples_groups(model, prior, len(groups), normalizer=uses_noise(chosen))
+        check_informative(model, groups, coupled)
     if not uses_noise(chosen):
         inputs.check_no_noise(noise, noise_ratio, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        return finish(run, calls=2)
+        return finish(dataclasses.replace(run, columns=columns), calls=2)
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
-        return finish(
-            energy_run(
-                model, groups, noise, prior, noise_ratio, chosen, entropy, counts, cores, folder,
-                progress,
-            ),
-            calls=2,
+        run = energy_run(
+            model, groups, noise, prior, noise_ratio, chosen, entropy, counts, cores, folder,
+            progress,
         )  # fmt: skip
+        return finish(dataclasses.replace(run, columns=columns), calls=2)
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -180,8 +193,20 @@ def fitted(
         if folder is not None:
             asked = {} if making is None else _asked(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
-    run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings, field=field)
-    return finish(run if making is None else _prepared(run, making, noise_ratio), calls=calls)
+    run = Run(
+        problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
+        columns=columns,
+    )  # fmt: skip
+    run = run if making is None else _prepared(run, making, noise_ratio)
+    return finish(_with_unseen(run, prior), calls=calls)
+
+
+def _with_unseen(run: Run, prior: Any) -> Run:
+    """The run with what its data and noise do not tell apart, of which it will warn."""
+    with single_threaded():
+        lines = unseen_lines(run.problem, float(run.settings["noise_ratio"]), prior)
+    settings = {**run.settings, **({"unseen": "\n".join(lines)} if lines else {})}
+    return dataclasses.replace(run, settings=settings)
 
 
 def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
@@ -265,15 +290,8 @@ def _problem(
     as_it_is = hasattr(model, "design") or getattr(engine, "uncentred", False)
     center = None if as_it_is else data_mean(raw)
     problem = Problem(model, source, schedule, full, engine, center)
-    target = problem.target(first)
-    state = full.draw(target.shape, np.random.default_rng(0))
-    if full.gaussian(state, target.shape)[0].between is not None:
-        check_statistics(raw, model)
-        return problem, first, target
-    for label, each in zip(source.labels, raw, strict=True):
-        with in_group(label, len(raw)):
-            check_statistics((each,), model)
-    return problem, first, target
+    check_posterior_exists(problem, raw)
+    return problem, first, problem.target(first)
 
 
 def _engine(engine: Any, model: Model, tune: int) -> Engine:

@@ -15,6 +15,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.conditioning import default_prior
 from ncbayes.contrast import Engine, Loss, data_alone, model_name, statistic_names
 from ncbayes.fingerprints import identity
+from ncbayes.identifiability import is_proper
 from ncbayes.noise.schedules import Fixed
 from ncbayes.posterior import Run
 from ncbayes.priors.blocks import blocks
@@ -25,7 +26,7 @@ from ncbayes.threads import single_threaded
 
 
 def _fine(losses: Sequence[Any], names: Sequence[str], owner: str) -> None:
-    """Nothing that a proper prior would not mend."""
+    """Nothing that is worth a word."""
 
 
 def _nothing(rows: Sequence[int], statistics: int, dimension: int) -> float:
@@ -37,18 +38,20 @@ class Kind:
     """A likelihood without noise.
 
     ``name`` is how users hear of it; ``made`` makes the loss of one group's data; ``check`` looks
-    at the losses, names of statistics and model; ``held`` tells the bytes of what it holds.
+    at the losses, names of statistics and model; ``held`` tells the bytes of what it holds;
+    ``least`` rows a group are enough.
     """
 
     name: str
     made: Callable[[Model, FloatArray, np.random.Generator], Loss]
     check: Callable[[Sequence[Any], Sequence[str], str], None] = _fine
     held: Callable[[Sequence[int], int, int], float] = _nothing
+    least: int = 1
 
 
 # By the attribute ``likelihood`` of engines.
 KINDS = {
-    "score": Kind("the Hyvarinen score", score.score_loss, score.check_scores),
+    "score": Kind("the Hyvarinen score", score.score_loss, score.check_scores, least=2),
     "exact": Kind("the exact likelihood", exact.exact_loss),
     "simulated": Kind("the likelihood by exchange", simulated.simulated_loss),
     "conditionals": Kind(
@@ -81,7 +84,7 @@ def noiseless_run(
     affordable_processes(size, draws, chains, cores)
     plan = Fixed().plan(draws, tune)
     with single_threaded():
-        problem = _problem(model, data, prior, engine, kind, entropy)
+        problem, unseen = _problem(model, data, prior, engine, kind, entropy)
         settings = {
             "model": model_name(model),
             "engine": model_name(engine),
@@ -93,7 +96,14 @@ def noiseless_run(
         if folder is not None:
             none = problem.source.fixed(0)
             folder.claim({**settings, **identity(problem, none, problem.target(none), plan)})
+    settings |= {"unseen": "\n".join(unseen)} if unseen else {}
     return Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
+
+
+def least_rows(engine: object) -> int:
+    """How many rows of data a group needs, at least."""
+    likelihood = getattr(engine, "likelihood", None)
+    return KINDS[likelihood].least if isinstance(likelihood, str) and likelihood in KINDS else 2
 
 
 def _kind(engine: Any) -> Kind:
@@ -112,8 +122,8 @@ def _problem(
     engine: Engine,
     kind: Kind,
     entropy: int,
-) -> Problem:
-    """The problem, once it has passed every check."""
+) -> tuple[Problem, list[str]]:
+    """The problem, once it has passed every check, and what its data do not tell apart."""
     losses, alone = [], []
     for g, (label, points) in enumerate(data.items()):
         rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(2, g)))
@@ -125,18 +135,28 @@ def _problem(
     full.check(len(losses))
     source = Source(tuple(data), (), tuple(data.values()), (), entropy)
     problem = Problem(model, source, Fixed(), full, engine, losses=tuple(losses))
-    _check(problem, losses, kind)
-    return problem
+    return problem, _unseen(problem, losses, kind)
 
 
-def _check(problem: Problem, losses: list[Loss], kind: Kind) -> None:
-    """Each group by itself, or all together where the prior couples them."""
+def _unseen(problem: Problem, losses: list[Loss], kind: Kind) -> list[str]:
+    """What each group by itself does not tell apart, or all together where the prior couples them.
+
+    An InputError where the prior is flat: then there is no posterior.
+    """
     names, owner = statistic_names(problem.model), model_name(problem.model)
     shape = len(losses), len(names)
     state = problem.prior.draw(shape, np.random.default_rng(0))
-    if problem.prior.gaussian(state, shape)[0].between is not None:
-        kind.check(losses, names, owner)
-        return
-    for label, each in zip(problem.labels, losses, strict=True):
-        with in_group(label, len(losses)):
-            kind.check((each,), names, owner)
+    precision = problem.prior.gaussian(state, shape)[0]
+    parts: list[tuple[str, Sequence[Loss]]] = [("", losses)]
+    if precision.between is None:
+        parts = [(label, (each,)) for label, each in zip(problem.labels, losses, strict=True)]
+    lines = []
+    for label, part in parts:
+        try:
+            with in_group(label, len(parts)):
+                kind.check(part, names, owner)
+        except InputError as unseen:
+            if not is_proper(precision):
+                raise
+            lines.append(f"{unseen}; until then its posterior is the prior's")
+    return lines

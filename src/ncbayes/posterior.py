@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
 from ncbayes.assembly import assembled
-from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
+from ncbayes.base import InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
@@ -44,9 +45,10 @@ class Run:
     folder: RunFolder | None
     progress: Progress
     settings: Mapping[str, Any]
-    adaptation: Mapping[str, FloatArray] = dataclasses.field(default_factory=dict)
+    adaptation: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
     candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
     field: Field | None = None
+    columns: tuple[str, ...] = ()
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 

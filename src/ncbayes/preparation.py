@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes.adaptation import adapt
-from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.base import InputError, shown
 from ncbayes.chains import before_chains
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import choose, ratios
@@ -34,7 +35,7 @@ class Prepared:
 
     problem: Problem
     noise_ratio: float
-    record: Mapping[str, FloatArray] = field(default_factory=dict)
+    record: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     candidates: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ncbayes import diagnostics
+from ncbayes.noise.tempered import FEW_EFFECTIVE, LOWERED, NOT_BETTER, REASONS, UNCERTAIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +40,10 @@ class NoiseReport:
     statistics, each with the others known), ``widening`` (how much wider intervals are than with
     the exact likelihood, in the mean over parameters), ``worst_widening`` (for the worst one; NaN
     where there are too many parameters to know) and ``log_z_error`` (of the noise's own log
-    normalizer, 0 where that is exact). ``updates``: one row for each update of
-    adaptive noise and group, else None. ``candidates``: the share kept by each candidate of
-    automatic noise, else None. ``spread``: with several noise sets, how much the posterior differs
-    between them.
+    normalizer, 0 where that is exact). ``updates``: one row for each update of adaptive noise and
+    group, with the ``reason`` why it was made or not, else None. ``candidates``: the share kept by
+    each candidate of automatic noise, else None. ``spread``: with several noise sets, how much the
+    posterior differs between them.
     """
 
     verdict: str
@@ -137,14 +138,44 @@ def _certain(table: pd.DataFrame) -> list[str]:
 
 
 def _updates(updates: pd.DataFrame | None) -> list[str]:
+    """How many updates were made, and of the others, and of those cut short, why."""
     if updates is None:
         return []
     made = updates[updates["made"]]
     lines = [f"{len(made)} of {len(updates)} updates of the noise were made."]
-    refused = int(updates["alpha"].isna().sum())
-    if refused:
-        lines.append(f"{refused} were refused by the guard: no alpha gave enough effective points.")
+    if "reason" in updates:
+        for reason, rows in updates.groupby("reason", sort=False):
+            lines += _why(str(reason), rows)
     return lines if len(made) else [*lines, "The noise is the one it started with."]
+
+
+def _why(reason: str, rows: pd.DataFrame) -> list[str]:
+    """What there is to say of updates with this reason."""
+    count, were = len(rows), "was" if len(rows) == 1 else "were"
+    if reason == LOWERED:
+        least = rows.loc[(rows["alpha"] / rows["wanted"]).idxmin()]
+        return [
+            f"{count} {were} made with a smaller alpha than asked for ({least['alpha']:.2g} for "
+            f"{least['wanted']:.2g} at the least): with more, too few points would be effective or "
+            "the normalizer too uncertain."
+        ]
+    if reason == NOT_BETTER:
+        best = rows.loc[(rows["kept"] / rows["kept_before"]).idxmax()]
+        return [
+            f"{count} {were} not made: the new noise kept no more of the information than the one "
+            f"before ({100 * best['kept']:.3g} % after {100 * best['kept_before']:.3g} %, at best)."
+        ]
+    if reason not in REASONS:
+        return []
+    return [f"{count} {were} refused by the guard: {REASONS[reason]}{_numbers(reason, rows)}."]
+
+
+def _numbers(reason: str, rows: pd.DataFrame) -> str:
+    if reason == FEW_EFFECTIVE and rows["effective"].notna().any():
+        return f"; at the smallest, {100 * rows['effective'].max():.2g} % of the noise points"
+    if reason == UNCERTAIN and rows["log_z_error"].notna().any():
+        return f"; at the smallest, its standard error is {rows['log_z_error'].min():.2g}"
+    return ""
 
 
 def _inherited(tree: xr.DataTree) -> list[str]:

@@ -20,13 +20,12 @@ from ncbayes.baselines import KDEOverTime
 from ncbayes.contrast import model_name, statistic_names
 from ncbayes.couplings import check_level, check_space, group_label
 from ncbayes.energies import Energy
-from ncbayes.inputs import Seed, checked_count, checked_entropy
+from ncbayes.inputs import Seed, checked_count, checked_entropy, later_points
 from ncbayes.noise import matched
 from ncbayes.normalizers import Normalizer, kernels, normalizer
 from ncbayes.posterior import Posterior
 from ncbayes.readout import KERNELS, Density, Fitted, Source, points_of, source, thinned
 from ncbayes.sites import axis_names, checked_points, units
-from ncbayes.spaces import as_points
 from ncbayes.spaces.rows import match_rows
 from ncbayes.stamps import positions
 from ncbayes.threads import single_threaded
@@ -145,7 +144,7 @@ def _log_densities(
     most = checked_count("draws", draws, 1)
     chosen = _model(posterior, model)
     label = group_label(posterior.data, group)
-    table = as_points(points, chosen.space, model_name(chosen), minimum=1)
+    table = later_points(posterior.data, chosen, points)
     params = _parameters(posterior, chosen, label, most)
     rng = np.random.default_rng(checked_entropy(seed, None))
     with single_threaded(), np.errstate(all="ignore"):

@@ -19,6 +19,8 @@ MOMENT_ROWS = 1000
 # Newton's method with simulated moments ends with a step of so few posterior sds, which is as near
 # as these moments lead, or after so many steps.
 NEAR, MOST_STEPS = 1.0, 20
+# A step of which a smaller part than this leads no nearer to the data ends it.
+LEAST_SHARE = 0.01
 # A step is at most so many posterior sds: moments far from the pilot may say little.
 LONGEST = 5.0
 
@@ -93,6 +95,19 @@ def simulated_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> 
     return SimulatedLoss(found.total, data, model, gram, shift, seconds)
 
 
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """The log likelihood's expansion at theta, from simulated rows: ``n Cov`` and ``S - n E``."""
+
+    theta: FloatArray
+    gram: FloatArray
+    gradient: FloatArray
+
+    def pull(self, penalty: FloatArray) -> FloatArray:
+        """The gradient of likelihood and penalty."""
+        return np.asarray(self.gradient - penalty @ self.theta)
+
+
 def _expansion(
     model: Model,
     sample: Callable[..., FloatArray],
@@ -100,20 +115,33 @@ def _expansion(
     rows: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``n Cov`` and ``total - n E + gram theta``, at an estimate by Newton's method; that too."""
-    theta = found.theta
-    size = max(MOMENT_ROWS, 10 * len(theta))
-    for step in range(MOST_STEPS):
+    """``n Cov`` and ``total - n E + gram theta``, at an estimate by Newton's method; that too.
+
+    A step is taken if it brings the means of simulated rows nearer to those of the data, else a
+    part of it: near where all rows become alike, such as empty graphs, moments lead anywhere.
+    """
+    size = max(MOMENT_ROWS, 10 * len(found.theta))
+
+    def moments(theta: FloatArray) -> _Moments:
         statistics = np.asarray(model.statistics(_first_rows(model, sample, theta, size, rng)))
         gram = rows * np.atleast_2d(np.cov(statistics, rowvar=False))
-        gradient = found.total - rows * statistics.mean(axis=0)
-        precision = gram + found.penalty
-        move = np.linalg.solve(precision, gradient - found.penalty @ theta)
+        return _Moments(theta, gram, found.total - rows * statistics.mean(axis=0))
+
+    best, share = moments(found.theta), 1.0
+    widths = np.sqrt(np.diag(best.gram + found.penalty))
+    for _ in range(MOST_STEPS):
+        precision, pull = best.gram + found.penalty, best.pull(found.penalty)
+        move = np.linalg.solve(precision, pull)
         length = float(np.sqrt(move @ precision @ move / len(move)))
-        if length < NEAR or step == MOST_STEPS - 1:
+        if length < NEAR or share < LEAST_SHARE:
             break
-        theta = _possible(sample, theta, move * min(1.0, LONGEST / max(length, 1e-300)), rng)
-    return gram, gradient + gram @ theta, theta
+        part = np.asarray(move * share * min(1.0, LONGEST / max(length, 1e-300)), dtype=float)
+        there = moments(_possible(sample, best.theta, part, rng))
+        nearer = np.linalg.norm(there.pull(found.penalty) / widths) < np.linalg.norm(pull / widths)
+        best, share = (there, min(1.0, 2 * share)) if nearer else (best, share / 4)
+    # Where no step leads nearer, proposals lie here, and not where a step would have led.
+    gradient = best.gradient * min(1.0, NEAR / max(length, 1e-300))
+    return best.gram, gradient + best.gram @ best.theta, best.theta
 
 
 def _rows(

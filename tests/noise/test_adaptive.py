@@ -14,6 +14,7 @@ from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.noise import Adaptive, Annealed, Auto, Normal, Resampled, StudentT, Uniform
 from ncbayes.noise.adaptive import FEWEST_PARTICLES
 from ncbayes.noise.auto import families
+from ncbayes.noise.tempered import FEW_EFFECTIVE, UNCERTAIN, ZERO_WEIGHTS, Refused
 from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus
 
 COUNTS = {"batch": 2, "proposals": 1, "most_proposals": 1, "steps": 1, "most_steps": 1,
@@ -302,13 +303,16 @@ def test_the_guard_is_off_at_the_user_s_risk(seed):
 @pytest.mark.parametrize("model", [Angles(400), Sweeping(400)], ids=lambda m: type(m).__name__)
 def test_hopeless_noise_is_refused(model, seed):
     settings = Adaptive(alpha=0.5, proposals=1, most_proposals=1, steps=1, most_steps=1)
-    assert tempered(settings, model, np.full(400, 60.0), size=50, seed=seed)[0] is None
+    refused = tempered(settings, model, np.full(400, 60.0), size=50, seed=seed)[0]
+    assert refused.reason == FEW_EFFECTIVE
+    assert 0 < refused.effective < 0.8
 
 
 @pytest.mark.parametrize("model", [Angles(2), Sweeping(2)], ids=lambda m: type(m).__name__)
 def test_an_error_that_nothing_meets_is_refused(model, seed):
-    made, _ = tempered(Adaptive(largest_error=0.0), model, np.ones(2), seed=seed)
-    assert made is None
+    refused, _ = tempered(Adaptive(largest_error=0.0), model, np.ones(2), seed=seed)
+    assert refused.reason == UNCERTAIN
+    assert refused.log_z_error > 0
 
 
 def test_weights_of_zero_are_refused(seed):
@@ -317,7 +321,7 @@ def test_weights_of_zero_are_refused(seed):
     settings = Adaptive(base="box", method="resampling")
     base = settings.starting_base(Ising(3), Uniform(Binary(3)), data)
     rng = np.random.default_rng(seed)
-    assert settings.temper(Ising(3), np.zeros(6), base, 30, rng) is None
+    assert settings.temper(Ising(3), np.zeros(6), base, 30, rng) == Refused(ZERO_WEIGHTS)
 
 
 def counted(model, calls):

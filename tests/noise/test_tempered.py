@@ -367,7 +367,8 @@ def test_a_model_that_grows_outward_makes_no_noise(precision, refused):
     model, base = Gaussian(1), noise.StudentT(0.0, 1.0)
     rng, theta = np.random.default_rng(1), np.array([0.1, precision])
     settings = noise.Adaptive(alpha=0.5, least_effective=0.0, largest_error=10.0)
-    assert (settings.temper(model, theta, base, 100, rng) is None) == refused
+    made = settings.temper(model, theta, base, 100, rng)
+    assert (getattr(made, "reason", "") == "grows") == refused
 
 
 @pytest.mark.parametrize(

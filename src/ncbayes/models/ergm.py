@@ -131,15 +131,19 @@ class ERGM:
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent graphs, each the end of its own Gibbs chain of 100 sweeps.
 
-        Chains start at Bernoulli graphs of the model's density; where only terms of single dyads
+        Chains start at Bernoulli graphs of the model's density (fewer than 30 graphs: of the terms
+        of single dyads, and by 130 sweeps); where only terms of single dyads
         ("edges", homophily) have a theta, those are exact. A warning tells of a theta
         at which nearly all graphs are empty or complete.
         """
         theta = checked_theta(self, len(self.terms), theta)
-        x = self._bernoulli(self.anchor(theta), size, rng)
+        # To find that density takes a pilot, which few graphs do better without.
+        few = size < PILOT_GRAPHS // 2 and not self.is_dyadic(theta)
+        start = np.where(self._dyadic, theta, 0.0) if few else self.anchor(theta)
+        x = self._bernoulli(start, size, rng)
         if self.is_dyadic(theta):
             return x
-        x = self._swept(theta, x, SWEEPS, rng)
+        x = self._swept(theta, x, SWEEPS + few * PILOT_SWEEPS, rng)
         line = degenerate_line(self, theta, x)
         if line:
             warnings.warn(line, DegenerateWarning, stacklevel=2)

@@ -123,6 +123,17 @@ class TorusGraph:
         first = self._layout.border + len(kinds) * np.arange(len(self.edges))
         return {KINDS[kind]: first + position for position, kind in enumerate(kinds)}
 
+    def check_data(self, x: FloatArray) -> None:
+        """Refuse an angle that never changes, where single angles have statistics."""
+        constant = np.flatnonzero(np.ptp(x, axis=0) == 0)
+        if self.marginal and len(constant):
+            node = constant[0]
+            raise InputError(
+                f"the node {self.nodes[node]!r} (column {node}, counted from 0) is "
+                f"{x[0, node]:.6g} in all rows: no finite concentration makes it so; leave this "
+                "column and its node out"
+            )
+
     @cached_property
     def _layout(self) -> Layout:
         kinds = (0, 1) * bool(self.rotational) + (2, 3) * bool(self.reflectional)

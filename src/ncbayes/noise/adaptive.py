@@ -18,8 +18,13 @@ from ncbayes.base import (
 )
 from ncbayes.noise.distributions import Uniform
 from ncbayes.noise.tempered import (
+    FEW_EFFECTIVE,
+    GROWS,
     MOST_ENTRIES,
+    UNCERTAIN,
+    ZERO_WEIGHTS,
     Annealed,
+    Refused,
     Resampled,
     Tempering,
     anneal,
@@ -146,7 +151,7 @@ class Adaptive:
         base: Noise | None,
         size: int,
         rng: np.random.Generator,
-    ) -> Tempering | None:
+    ) -> Tempering | Refused:
         """The tempered density at theta for ``size`` noise points, once it passes the guard."""
         if base is None:
             return self._annealed(model, theta, size, rng)
@@ -159,13 +164,21 @@ class Adaptive:
         return Resampled(model, base, tempering)
 
     def _passes(self, log_weights: FloatArray, size: int) -> bool:
+        return self._refused(log_weights, size) is None
+
+    def _refused(self, log_weights: FloatArray, size: int) -> Refused | None:
+        """What the guard has against weights; None if nothing."""
         log_z, error = log_mean(log_weights)
-        enough = effective_size(log_weights) >= self.least_effective * size
-        return math.isfinite(log_z) and error <= self.largest_error and enough
+        if not math.isfinite(log_z):
+            return Refused(ZERO_WEIGHTS)
+        share = min(effective_size(log_weights) / size, 1.0)
+        if share < self.least_effective:
+            return Refused(FEW_EFFECTIVE, share, error)
+        return None if error <= self.largest_error else Refused(UNCERTAIN, share, error)
 
     def _resampled(
         self, model: Model, theta: FloatArray, base: Noise, size: int, rng: np.random.Generator
-    ) -> Tempering | None:
+    ) -> Tempering | Refused:
         alpha, work = self.wanted_alpha(base), self.proposals
         tilt = np.zeros(0)
         while True:
@@ -176,9 +189,10 @@ class Adaptive:
             work *= 2
         alpha = self._largest_alpha(tilt, alpha, size)
         if not math.isfinite(model.space.log_volume) and grows(model, theta, base, alpha, rng):
-            return None
-        if alpha < min(LEAST_ALPHA, self.wanted_alpha(base)):
-            return None
+            return Refused(GROWS)
+        least = min(LEAST_ALPHA, self.wanted_alpha(base))
+        if alpha < least:
+            return self._refused(tempered_by(least, tilt), size) or Refused(FEW_EFFECTIVE)
         weights = tempered_by(alpha, tilt)
         log_z, error = log_mean(weights)
         effective = min(effective_size(weights) / size, 1.0)
@@ -198,7 +212,7 @@ class Adaptive:
 
     def _annealed(
         self, model: Any, theta: FloatArray, size: int, rng: np.random.Generator
-    ) -> Tempering | None:
+    ) -> Tempering | Refused:
         alpha, steps = self.wanted_alpha(None), self.steps
         particles = max(size, FEWEST_PARTICLES)
         while True:
@@ -215,7 +229,7 @@ class Adaptive:
             fraction = (fine[-1] + 1 if fine else 0.25) / steps
             alpha *= min(math.sqrt(fraction), 0.9)
             if alpha < LEAST_ALPHA:
-                return None
+                return self._refused(path[-1], particles) or Refused(FEW_EFFECTIVE)
         log_z, error = log_mean(path[-1])
         effective = effective_size(path[-1]) / particles
         return Tempering(theta, alpha, log_z, error, effective, steps)

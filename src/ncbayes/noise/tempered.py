@@ -49,6 +49,32 @@ class Tempering:
     work: int
 
 
+@dataclass(frozen=True)
+class Refused:
+    """No tempered density, and why; ``effective`` and ``log_z_error`` at the least alpha tried.
+
+    ``reason`` is one of ``REASONS``.
+    """
+
+    reason: str
+    effective: float = math.nan
+    log_z_error: float = math.nan
+
+
+# How an update of the noise ended that the guard let through.
+MADE, LOWERED, NOT_BETTER = "made", "made with less alpha", "not better"
+# Why there is no new noise: words that are stored with an update, and what they mean.
+NO_POINTS, ZERO_WEIGHTS, UNCERTAIN = "no points", "zero weights", "uncertain normalizer"
+FEW_EFFECTIVE, GROWS = "few effective points", "grows"
+REASONS = {
+    NO_POINTS: "the group has no points, and so no noise",
+    ZERO_WEIGHTS: "no proposal lies where the model has mass",
+    UNCERTAIN: "the normalizer of the new noise is too uncertain (largest_error) at any alpha",
+    FEW_EFFECTIVE: "too few of its points are effective (least_effective) at any alpha",
+    GROWS: "the model at the estimate grows without limit where the noise before is thin",
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Resampled:
     """``q_0^(1 - alpha) model^alpha`` by importance resampling from q_0 (Algorithm 3).

@@ -1,8 +1,17 @@
 """Where points live, and the one door through which the user's data come in."""
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
+from ncbayes.spaces.columns import coordinate_names, default_names, named_columns
 from ncbayes.spaces.graphs import Graphs, GraphSets
-from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
+from ncbayes.spaces.points import (
+    as_points,
+    check_numbers,
+    column_count,
+    is_continuous,
+    is_numeric,
+    is_periodic,
+    is_whole,
+)
 from ncbayes.spaces.projection import Projection
 from ncbayes.spaces.region import Region
 from ncbayes.spaces.simple import (
@@ -14,6 +23,7 @@ from ncbayes.spaces.simple import (
     Orthant,
     Reals,
     Torus,
+    label_columns,
     no_uniform,
     wrapped,
 )
@@ -38,8 +48,14 @@ __all__ = [
     "as_points",
     "check_numbers",
     "column_count",
+    "coordinate_names",
+    "default_names",
+    "is_continuous",
     "is_numeric",
+    "is_periodic",
     "is_whole",
+    "label_columns",
+    "named_columns",
     "no_uniform",
     "shown",
     "wrapped",
