@@ -18,6 +18,7 @@ from ncbayes.base import (
     Schedule,
     Segment,
     in_group,
+    log_density_at_rows,
 )
 from ncbayes.contrast import Contrast, Engine, Loss, Target, contrast, model_name, statistic_names
 
@@ -40,7 +41,7 @@ class Source:
         """One group's part of ``fixed(index)``."""
         noise, rng = self.noises[group], self._rng(index, group)
         with in_group(self.labels[group], len(self.labels)):
-            return noise_set(noise, self.data[group], self.sizes[group], rng)
+            return noise_set(noise, self.data[group], self.sizes[group], rng, self._rows())
 
     def fresh(self, rng: np.random.Generator) -> NoiseState:
         return NoiseState(self.sets(self.noises, [rng] * len(self.data)), -1)
@@ -55,11 +56,15 @@ class Source:
         self, noises: Sequence[Noise], rngs: Sequence[np.random.Generator]
     ) -> tuple[NoiseSet, ...]:
         """A noise set for each group, from these distributions."""
-        made = []
+        made, rows = [], self._rows()
         for g, label in enumerate(self.labels):
             with in_group(label, len(self.labels)):
-                made.append(noise_set(noises[g], self.data[g], self.sizes[g], rngs[g]))
+                made.append(noise_set(noises[g], self.data[g], self.sizes[g], rngs[g], rows))
         return tuple(made)
+
+    def _rows(self) -> FloatArray:
+        """The points of all groups, since noise may be made from all of them."""
+        return np.concatenate(self.data)
 
 
 @dataclass(frozen=True)
@@ -149,21 +154,33 @@ class Problem:
         return replace(self, source=source)
 
 
-def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
-    """``size`` noise points with log q there and at the data, checked."""
+def noise_set(
+    noise: Noise,
+    data: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    rows: FloatArray | None = None,
+) -> NoiseSet:
+    """``size`` noise points with log q there and at the data, checked.
+
+    ``rows`` are the data of all groups, None: these. Noise that was made from them row by row
+    leaves each of them out of the density at itself.
+    """
+    rows = data if rows is None else rows
     points = np.asarray(noise.sample(size, rng), dtype=float)
     if points.shape != (size, data.shape[1]):
         raise InputError(
             f"{model_name(noise)}.sample must return {size} points of dimension {data.shape[1]} "
             f"like the data, got shape {points.shape}"
         )
-    at_noise = _log_density(noise, points, "its own draws")
-    at_data = _log_density(noise, data, "the data")
+    at_noise = _checked(noise, noise.log_density(points), points, "its own draws")
+    at_data = _checked(noise, log_density_at_rows(noise, data, rows), data, "the data")
     return NoiseSet(points, at_noise, at_data)
 
 
-def _log_density(noise: Noise, points: FloatArray, where: str) -> FloatArray:
-    values = np.asarray(noise.log_density(points), dtype=float)
+def _checked(noise: Noise, found: object, points: FloatArray, where: str) -> FloatArray:
+    """The log densities found at these points, if there is a finite one for each."""
+    values = np.asarray(found, dtype=float)
     if values.shape != (len(points),):
         raise InputError(
             f"{model_name(noise)}.log_density must return one number a point, shape "
