@@ -121,6 +121,63 @@ def test_check_model_accepts_the_twin_without_its_fault(seed):
 
 
 @dataclass(frozen=True)
+class FewCounts:
+    """Two counts that add up to at most ``most``: without mass beyond."""
+
+    most: int
+    fault: str = ""
+    space = ncb.spaces.Counts(2)
+
+    @property
+    def groups(self):
+        return {"rate": ("a", "b")}
+
+    def statistics(self, x):
+        mass = x.sum(axis=1, keepdims=True) <= self.most
+        # As fit does, the check asks for no statistics where there is no mass.
+        return np.where(mass, x + np.inf if self.fault == "statistics" else x, np.nan)
+
+    def log_base(self, x):
+        mass = x.sum(axis=1) <= (-1 if self.fault == "no mass" else self.most)
+        return np.where(mass, 0.0, np.nan if self.fault == "nan" else -np.inf)
+
+    def sample(self, theta, size, rng):
+        x = rng.integers(0, self.most + 1, (20 * size, 2)).astype(float)
+        kept = x if self.fault == "sample" else x[x.sum(axis=1) <= self.most]
+        return kept[:size]
+
+
+def test_a_model_may_have_no_mass_somewhere(seed):
+    testing.check_model(FewCounts(4), seed=seed)
+    # Few of the points that are tried have mass.
+    testing.check_model(FewCounts(0), seed=seed)
+    testing.check_model(FewCounts(4), np.zeros(2), seed=seed)
+    x = FewCounts(4).sample(None, 60, np.random.default_rng(seed))
+    with pytest.warns(ncb.FitWarning, match="effective draws"):
+        ncb.fit(
+            FewCounts(4), x, noise="matched", seed=seed, draws=5, tune=5, chains=1, progress=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("no mass", r"FewCounts.* has no mass \(log_base is -inf\) at any of the points"),
+        ("nan", "not finite inside its space, where only a log_base of -inf"),
+        ("statistics", "not finite inside its space, where only a log_base of -inf"),
+    ],
+)
+def test_check_model_rejects_what_is_not_finite_where_there_is_mass(fault, sentence, seed):
+    with pytest.raises(AssertionError, match=sentence):
+        testing.check_model(FewCounts(4, fault), seed=seed)
+
+
+def test_check_model_rejects_draws_without_mass(seed):
+    with pytest.raises(AssertionError, match="sample draws points where log_base is -inf"):
+        testing.check_model(FewCounts(4, "sample"), np.zeros(2), seed=seed)
+
+
+@dataclass(frozen=True)
 class WrongSlope(ncb.models.Gamma):
     fault: str = ""
 

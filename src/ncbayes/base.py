@@ -77,6 +77,9 @@ class Space(Protocol):
     Optional, for the Hyvarinen score: ``score_weight(x)``, weights (n, dimension) that vanish with
     x_j where the space ends and are 1 where it does not end, and their derivatives by x_j. For data
     of another form: ``from_objects(data)``, such data as rows, and any others as they are.
+    ``continuous``: False where points have probabilities (counts, zeros and ones, graphs), True
+    (taken if it is left out) where they have densities. ``periodic``: True where coordinates are
+    angles, equal modulo 2 pi.
     """
 
     @property

@@ -17,6 +17,7 @@ from ncbayes.contrast import (
     Contrast,
     Engine,
     Target,
+    has_mass,
     label_probability,
     model_name,
     relabelled,
@@ -25,7 +26,7 @@ from ncbayes.contrast import (
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.noise.consistency import FALSE_ALARM, complaint
 from ncbayes.priors import Normal
-from ncbayes.worlds import dense_precision, gaussian_draw, normal_loss, posed
+from ncbayes.worlds import dense_precision, gaussian_draw, normal_loss, posed, spread_points
 
 # Rounds after which a check looks at what it has, and each look's share of the false alarms. A
 # clear fault shows in the first few hundred; the last look finds most of the others.
@@ -36,16 +37,17 @@ ENGINE_LOOKS = {500: 0.1, 1500: 0.1, 3000: 0.8}
 def check_model(model: Model, theta: FloatArray | None = None, *, seed: int = 0) -> None:
     """Check an exponential family: shapes, rows, purity, and its optional powers.
 
-    With ``sample``: draws lie in the space. With ``sample`` and ``log_partition``:
-    ``E statistics = d log_partition / d theta``, at ``theta`` (needed for this part).
+    ``log_base`` may be -inf where the model has no mass, if there is mass somewhere; ``statistics``
+    must be finite where there is. With ``sample``: draws lie in the space, where there is mass.
+    With ``sample`` and ``log_partition``: ``E statistics = d log_partition / d theta``, at
+    ``theta`` (needed for this part).
     With ``design``: its products against the dense matrix of ``statistics``. With ``sweep``:
     it leaves the model at ``theta`` invariant, which is tested on uniform points weighted by the
     model's density, so theta should be small enough for some of them to count. With
     ``score_statistics``: its derivatives against differences of ``statistics`` and ``log_base``.
     """
     rng = np.random.default_rng(seed)
-    x = _points(model, theta, rng)
-    _check_rows(model, x)
+    x = _check_rows(model, _points(model, theta, rng))
     if hasattr(model, "design"):
         _check_design(model.design(x), model.statistics(x), rng)
     if hasattr(model, "score_statistics"):
@@ -64,17 +66,14 @@ def _points(model: Model, theta: FloatArray | None, rng: np.random.Generator) ->
         _require(x.shape == (50, space.dimension), f"{name}.sample(theta, 50, rng) has shape "
                  f"{x.shape}, not (50, {space.dimension})")  # fmt: skip
         _require(space.contains(x).all(), f"{name}.sample draws points outside its space")
+        _require(bool(np.all(np.ravel(model.log_base(x)) > -np.inf)),
+                 f"{name}.sample draws points where log_base is -inf")  # fmt: skip
         return x
-    if np.isfinite(space.log_volume):
-        return space.uniform(50, rng)
-    x = rng.standard_t(5, size=(50, space.dimension))
-    for each in (x, np.abs(x) + 0.01):
-        if space.contains(each).all():
-            return each
-    return np.asarray(np.floor(5 * np.abs(x)))
+    return spread_points(model, rng)
 
 
-def _check_rows(model: Model, x: FloatArray) -> None:
+def _check_rows(model: Model, x: FloatArray) -> FloatArray:
+    """Check what the model makes of points; those of them where it has mass."""
     name, names, before = model_name(model), statistic_names(model), x.copy()
     statistics, log_base = model.statistics(x), model.log_base(x)
     _require(np.array_equal(x, before), f"{name} writes into the points it receives")
@@ -84,16 +83,22 @@ def _check_rows(model: Model, x: FloatArray) -> None:
     _require(log_base.shape == (len(x),), f"{name}.log_base has shape {log_base.shape}, not "
              f"({len(x)},)")  # fmt: skip
     _require(len(set(names)) == len(names), f"{name} gives two statistics the same name")
+    mass = log_base > -np.inf
+    _require(bool(mass.any() or np.isnan(log_base).any()), f"{name} has no mass (log_base is "
+             "-inf) at any of the points that were tried")  # fmt: skip
     _require(
-        bool(np.isfinite(statistics).all() and np.isfinite(log_base).all()),
-        f"{name} has statistics or a log_base that are not finite inside its space",
+        bool(np.isfinite(statistics[mass]).all() and np.isfinite(log_base[mass]).all())
+        and not np.isnan(log_base).any(),
+        f"{name} has statistics or a log_base that are not finite inside its space, where only a "
+        "log_base of -inf, no mass, is allowed",
     )
     one_by_one = np.concatenate([model.statistics(row[None]) for row in x])
     base_by_one = np.concatenate([model.log_base(row[None]) for row in x])
     _require(
-        np.allclose(one_by_one, statistics) and np.allclose(base_by_one, log_base),
+        np.allclose(one_by_one[mass], statistics[mass]) and np.allclose(base_by_one, log_base),
         f"{name} gives a point other values when it stands among other points",
     )
+    return x[mass]
 
 
 def _check_design(design: Any, dense: FloatArray, rng: np.random.Generator) -> None:
@@ -121,8 +126,7 @@ def _check_scores(model: Any, x: FloatArray) -> None:
     step = 1e-5 * max(float(np.median(np.abs(x))), 1e-100)
     for j, unit in enumerate(np.eye(x.shape[1])):
         # Near an end of the space a difference says little about a derivative.
-        inside = model.space.contains(x + 1e3 * step * unit)
-        inside &= model.space.contains(x - 1e3 * step * unit)
+        inside = has_mass(model, x + 1e3 * step * unit) & has_mass(model, x - 1e3 * step * unit)
         points, before = x[inside], x[inside].copy()
         if not len(points):
             continue
@@ -173,6 +177,9 @@ def _check_partition(model: Any, theta: FloatArray, rng: np.random.Generator) ->
 
 def _check_sweep(model: Any, theta: FloatArray, rng: np.random.Generator) -> None:
     name, x = model_name(model), model.space.uniform(40_000, rng)
+    x = x[has_mass(model, x)]
+    _require(len(x) > 1, f"{name} has mass at {len(x)} of 40,000 uniform points, too few to check "
+             "its sweep; give it a smaller space")  # fmt: skip
     before = x.copy()
     y = np.asarray(model.sweep(theta, x, rng))
     _require(np.array_equal(x, before), f"{name}.sweep writes into the points it receives")

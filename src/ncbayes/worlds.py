@@ -1,4 +1,4 @@
-"""What checks are made of: losses from data simulated at a theta, and plain draws of a prior."""
+"""What checks are made of: points of a space, losses simulated at a theta, draws of a prior."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray, Precision
+from ncbayes.base import BoolArray, FloatArray, Model, Precision, Space
 from ncbayes.conditionals import ConditionalsLoss
 from ncbayes.contrast import Loss, Target, uses_noise
 from ncbayes.exact import ExactLoss
@@ -16,6 +16,8 @@ from ncbayes.simulated import SimulatedLoss
 
 # How far the expansions that engines propose by are off, so that what corrects them is tested.
 OFF = 1.4
+# Points at which a model is looked at; so many are tried where fewer than ten of these have mass.
+POINTS, MOST_TRIED, FEWEST_WITH_MASS = 50, 20_000, 10
 
 
 @dataclass(frozen=True)
@@ -86,3 +88,30 @@ def gaussian_draw(precision: Precision, shift: FloatArray, rng: np.random.Genera
     mean = np.linalg.solve(full, shift.ravel())
     noise = np.linalg.solve(factor.T, rng.standard_normal(len(full)))
     return np.asarray((mean + noise).reshape(shift.shape))
+
+
+def spread_points(model: Model, rng: np.random.Generator) -> FloatArray:
+    """Points of the model's space to look at it, those first where log_base is above -inf."""
+    x = _tried(model.space, POINTS, rng)
+    mass = _mass(model, x)
+    if mass.sum() < FEWEST_WITH_MASS:
+        x = _tried(model.space, MOST_TRIED, rng)
+        mass = _mass(model, x)
+    return np.asarray(x[np.argsort(~mass, kind="stable")[:POINTS]])
+
+
+def _mass(model: Model, x: FloatArray) -> BoolArray:
+    """Where log_base is above -inf; everywhere if it is of another shape, which others refuse."""
+    log_base = np.asarray(model.log_base(x.copy()))
+    return log_base > -np.inf if log_base.shape == (len(x),) else np.ones(len(x), dtype=bool)
+
+
+def _tried(space: Space, size: int, rng: np.random.Generator) -> FloatArray:
+    """Uniform points, or heavy-tailed ones where there is no uniform distribution."""
+    if np.isfinite(space.log_volume):
+        return space.uniform(size, rng)
+    x = rng.standard_t(5, size=(size, space.dimension))
+    for each in (x, np.abs(x) + 0.01):
+        if space.contains(each).all():
+            return each
+    return np.asarray(np.floor(5 * np.abs(x)))

@@ -14,11 +14,31 @@ from scipy.spatial.distance import cdist, pdist
 import ncbayes as ncb
 from ncbayes.base import shown
 from ncbayes.models import RadialBasis, radial
-from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus
+from ncbayes.spaces import Binary, Box, Counts, Graphs, GraphSets, Orthant, Reals, Region, Torus
 from ncbayes.testing import check_model
 
 CENTERS = np.array([[0.5, 0.5], [2.0, 1.0], [3.0, 2.5]])
 BOX = Box((0, 0), (4, 3))
+
+
+class OwnSpace:
+    """A bounded space with the members that are asked for, and those given."""
+
+    dimension, log_volume = 2, 1.0
+
+    def __init__(self, **said):
+        vars(self).update(said)
+
+    def check(self, points, columns):
+        return points
+
+    def contains(self, points):
+        return np.ones(len(points), dtype=bool)
+
+    def uniform(self, size, rng):
+        return rng.random((size, 2))
+
+
 SHAPE = {"exponential": lambda r: math.exp(-r), "gaussian": lambda r: math.exp(-r * r / 2)}
 
 
@@ -138,7 +158,22 @@ def test_kernels_are_two(kernel):
 
 
 @pytest.mark.parametrize(
-    "space", [Reals(2), Orthant(2), Torus(2), Binary(2), Box, "gaussian", None]
+    "space",
+    [
+        Reals(2),
+        Orthant(2),
+        Torus(2),
+        Binary(2),
+        Counts(2, most=3),
+        Graphs(3),
+        GraphSets((Graphs(3), Graphs(4))),
+        OwnSpace(continuous=False),
+        OwnSpace(periodic=True),
+        Box,
+        "gaussian",
+        None,
+    ],
+    ids=str,
 )
 def test_spaces_are_bounded_and_of_real_coordinates(space):
     message = (
@@ -151,6 +186,11 @@ def test_spaces_are_bounded_and_of_real_coordinates(space):
     ):
         with pytest.raises(ncb.InputError, match=message):
             ask()
+
+
+def test_a_space_of_the_users_own_counts_as_continuous_unless_it_says_otherwise():
+    assert RadialBasis(CENTERS, 1.0, OwnSpace()).space.dimension == 2
+    assert RadialBasis(CENTERS, 1.0, OwnSpace(continuous=True)).space.dimension == 2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ncbayes.fields import stored_field
 from ncbayes.posterior import Posterior
 from ncbayes.readout import points_of
 from ncbayes.sites import user_coordinates
-from ncbayes.spaces import Torus
+from ncbayes.spaces import is_periodic
 
 # The chance that a fit without fault is sent back by the predictive check, over all its numbers.
 FALSE_ALARM = 0.05
@@ -114,7 +114,7 @@ def _replicated(
     """A p-value for each group and statistic."""
     points = points_of(posterior)
     labels = [label for label in readouts.groups_of(posterior) if len(points.get(label, ()))]
-    angles = isinstance(model.space, Torus)
+    angles = is_periodic(model.space)
     each = len(predictive.STATISTICS) if angles else len(model.groups)
     draws = _replications(len(labels) * each)
     sweeps = SWEEPS if hasattr(model, "sweep") else None

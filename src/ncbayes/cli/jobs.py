@@ -90,7 +90,7 @@ def _model(job: Job) -> Ready:
     }
     model = objects.named("model", job.model, job, known)
     data = dict(job.data)
-    if isinstance(getattr(model, "space", None), ncb.spaces.Torus):
+    if ncb.spaces.is_periodic(getattr(model, "space", None)):
         points, data["units"], why = tables.radians(points, job.data.get("units"), file)
         notes.append(why)
     elif "units" in data:

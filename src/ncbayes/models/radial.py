@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from ncbayes.base import FloatArray, InputError, Space, shown
 from ncbayes.notebooks import model_html
-from ncbayes.spaces import Binary, Counts, Torus, as_points, check_numbers, is_numeric, is_whole
+from ncbayes.spaces import (
+    as_points,
+    check_numbers,
+    is_continuous,
+    is_numeric,
+    is_periodic,
+    is_whole,
+)
 
 Kernel = Literal["exponential", "gaussian"]
 # The paper's number of basis functions.
@@ -147,8 +154,9 @@ def median_distance(centers: FloatArray) -> float:
 
 
 def _check_space(space: object) -> None:
-    is_space = isinstance(space, Space) and not isinstance(space, type | Binary | Counts | Torus)
-    if not (is_space and math.isfinite(getattr(space, "log_volume", math.inf))):
+    is_space = isinstance(space, Space) and not isinstance(space, type)
+    real = is_space and is_continuous(space) and not is_periodic(space)
+    if not (real and math.isfinite(getattr(space, "log_volume", math.inf))):
         raise InputError(
             "RadialBasis(space=...) must be a bounded space of real coordinates, such as "
             f"ncbayes.spaces.Box((0, 0), (1, 1)), got {shown(space)}; far from all centers the "

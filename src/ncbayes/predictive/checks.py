@@ -15,7 +15,7 @@ from ncbayes.contrast import model_name, statistic_names
 from ncbayes.couplings import check_level, check_space, group_label, of_group
 from ncbayes.inputs import Seed, checked_count, checked_entropy
 from ncbayes.posterior import Posterior
-from ncbayes.spaces import Torus, as_points
+from ncbayes.spaces import as_points, is_periodic
 from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def check_angles(
     spread over the chains.
     """
     check_posterior("predictive.check_angles", posterior)
-    if isinstance(model, type) or not isinstance(getattr(model, "space", None), Torus):
+    if isinstance(model, type) or not is_periodic(getattr(model, "space", None)):
         raise InputError(
             "predictive.check_angles needs the model of angles that was fitted, such as "
             f"ncbayes.models.TorusGraph(12), got {shown(model)}"

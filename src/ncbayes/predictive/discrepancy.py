@@ -31,7 +31,7 @@ from ncbayes.predictive.checks import (
     rows_of,
     spread_draws,
 )
-from ncbayes.spaces import Torus
+from ncbayes.spaces import is_periodic
 from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def stein_kernel(
     """``u_j(x, y)`` for every coordinate and pair of rows, (d, rows of x, rows of y)."""
     (weight_x, drift_x), (weight_y, drift_y) = (_drifts(model, theta, each) for each in (x, y))
     difference = x[:, None, :] - y[None, :, :]
-    form = _von_mises if isinstance(model.space, Torus) else _multiquadric
+    form = _von_mises if is_periodic(model.space) else _multiquadric
     kernel, slope, bend = form(difference, scale)
     out = np.empty((x.shape[1], len(x), len(y)))
     for j in range(x.shape[1]):

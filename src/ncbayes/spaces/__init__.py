@@ -2,7 +2,15 @@
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
 from ncbayes.spaces.graphs import Graphs, GraphSets
-from ncbayes.spaces.points import as_points, check_numbers, column_count, is_numeric, is_whole
+from ncbayes.spaces.points import (
+    as_points,
+    check_numbers,
+    column_count,
+    is_continuous,
+    is_numeric,
+    is_periodic,
+    is_whole,
+)
 from ncbayes.spaces.projection import Projection
 from ncbayes.spaces.region import Region
 from ncbayes.spaces.simple import (
@@ -38,7 +46,9 @@ __all__ = [
     "as_points",
     "check_numbers",
     "column_count",
+    "is_continuous",
     "is_numeric",
+    "is_periodic",
     "is_whole",
     "no_uniform",
     "shown",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class Graphs:
     nodes: int
     directed: bool = False
     names: tuple[str, ...] = ()
+    continuous: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not is_whole(self.nodes) or self.nodes < 2:
@@ -118,6 +119,7 @@ class GraphSets:
     """
 
     sets: tuple[Graphs, ...]
+    continuous: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if len(self.sets) < 2 or len(set(self.sets)) < len(self.sets):

@@ -35,6 +35,19 @@ def is_numeric(value: object) -> bool:
     return array.size > 0 and array.dtype.kind in "iuf"
 
 
+def is_continuous(space: object) -> bool:
+    """Whether points of the space have a density by volume, and not each a probability.
+
+    A space says so by its member ``continuous``; one that does not say counts as continuous.
+    """
+    return bool(getattr(space, "continuous", True))
+
+
+def is_periodic(space: object) -> bool:
+    """Whether coordinates of the space are angles, equal modulo 2 pi: its member ``periodic``."""
+    return bool(getattr(space, "periodic", False))
+
+
 def check_numbers(owner: str, **fields: object) -> None:
     """Refuse parameters of ``owner`` that are not numbers or arrays of them."""
     for field, value in fields.items():

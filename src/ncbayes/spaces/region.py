@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class Region:
     """
 
     rings: tuple[FloatArray, ...]
+    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rings", checked_rings(self.rings))

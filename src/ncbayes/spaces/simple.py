@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,8 @@ class Torus:
     """Angles in radians: the points with ``0 <= x < 2 pi``; ``check`` brings others there."""
 
     dimension: int
+    continuous: ClassVar[bool] = True
+    periodic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_dimension("Torus", self.dimension)
@@ -60,6 +63,7 @@ class Box:
 
     low: ArrayLike
     high: ArrayLike
+    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_numbers("Box", low=self.low, high=self.high)
@@ -128,6 +132,7 @@ class Reals:
     """All real vectors."""
 
     dimension: int
+    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_dimension("Reals", self.dimension)
@@ -154,6 +159,7 @@ class Orthant:
     """Vectors with ``x >= 0`` in every coordinate; zeros belong to it."""
 
     dimension: int
+    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_dimension("Orthant", self.dimension)
@@ -191,6 +197,7 @@ class Binary:
 
     dimension: int
     spins: bool = False
+    continuous: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_dimension("Binary", self.dimension)
@@ -238,6 +245,7 @@ class Counts:
 
     dimension: int
     most: int | None = None
+    continuous: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_dimension("Counts", self.dimension)
