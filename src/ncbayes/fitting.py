@@ -69,8 +69,7 @@ def fit(
     ----------
     model
         An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``; or an
-        ``Energy``, whose priors are its own, and for which "auto" means matched noise (with a noise
-        ratio of 5) and NUTS.
+        ``Energy``, whose priors are its own, and for which "auto" means matched noise and NUTS.
     data
         Points as rows: an array, list, pandas or polars frame; or a mapping from group labels to
         such, for one fit of several groups.
@@ -87,7 +86,7 @@ def fit(
         (``TorusGraph``), ``priors.Horseshoe()``; and the normalizer N(0, 1000).
     noise_ratio
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
-        what ``noise="auto"`` chooses, and 1 with any other noise.
+        what ``noise="auto"`` chooses, and 5 with any other noise.
     engine
         "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
         ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. Without noise: "exact" for
@@ -129,15 +128,16 @@ def fitted(
     inputs.checked_count("tune", tune, 0)
     if cores is not None:
         inputs.checked_count("cores", cores, 1)
+    given, (schedule, making) = noise_ratio, inputs.checked_schedule(noise)
+    noise_ratio = inputs.settled_ratio(given, making)
     sizes = inputs.checked_sizes(noise_ratio, groups)
-    schedule, making = inputs.checked_schedule(noise)
     plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
     folder = RunFolder(path) if path is not None else None
     chosen = _engine(engine, model, tune)
     if not uses_noise(chosen):
-        inputs.check_no_noise(noise, noise_ratio, chosen)
+        inputs.check_no_noise(noise, given, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
@@ -147,7 +147,7 @@ def fitted(
         counts = {"draws": draws, "tune": tune, "chains": chains}
         return finish(
             energy_run(
-                model, groups, noise, prior, noise_ratio, chosen, entropy, counts, cores, folder,
+                model, groups, noise, prior, given, chosen, entropy, counts, cores, folder,
                 progress,
             ),
             calls=2,

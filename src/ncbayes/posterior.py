@@ -25,6 +25,8 @@ from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, likelihood_of, noise_report
 from ncbayes.resources import ScoreSize, Size, worthwhile_processes
+from ncbayes.tails import is_unbounded, log_density_of, tail_concern
+from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,16 +241,28 @@ def _path(path: object) -> Path:
 
 
 def _concerns(problem: Problem, chains: Sequence[Chain], kept: int) -> list[str]:
-    """What the model itself has to say about the fit, at the posterior mean of each group."""
+    """What the model itself has to say about each group's fit, and whether it has an integral."""
     concerns = getattr(problem.model, "concerns", None)
-    if concerns is None:
+    unbounded = is_unbounded(problem.model.space)
+    if concerns is None and not unbounded:
         return []
-    coef = np.mean([chain.draws["coef"][:kept] for chain in chains], axis=(0, 1))
+    coef = np.concatenate([chain.draws["coef"][:kept] for chain in chains])
     theta, lines = problem.parameters(coef)["theta"], []
-    for label, row, points in zip(problem.labels, theta, problem.data, strict=True):
+    for g, (label, points) in enumerate(zip(problem.labels, problem.data, strict=True)):
+        found = [] if concerns is None else list(concerns(theta[:, g].mean(axis=0), points))
+        if unbounded and len(points) > 1:
+            found += _tails(problem, theta[:, g], points)
         where = f"in group {label}: " if len(problem.labels) > 1 else ""
-        lines += [where + line for line in concerns(row, points)]
+        lines += [where + line for line in found]
     return lines
+
+
+def _tails(problem: Problem, theta: FloatArray, points: FloatArray) -> list[str]:
+    model = problem.model
+    name = "log_density" if hasattr(model, "curve") else "theta . statistics + log_base"
+    with single_threaded():
+        line = tail_concern(log_density_of(model), theta, points, model.space, name)
+    return [] if line is None else [line]
 
 
 def finish(run: Run, calls: int = 1) -> Posterior:
