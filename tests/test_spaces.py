@@ -143,6 +143,37 @@ def test_torus_refuses_degrees_and_unwrapped_phases():
         as_points([0, 10, 359], Torus(1), "VonMises()")
 
 
+ANGLES = np.random.default_rng(1).uniform(0, 6, 12)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2), (-1, 1), (0, 2)])
+@pytest.mark.parametrize("turned", [np.asarray, np.deg2rad], ids=["radians", "degrees"])
+def test_a_column_of_labels_is_no_angle(labels, turned):
+    frame = pd.DataFrame({"a": ANGLES, "cond": turned(np.resize(labels, 12).astype(float))})
+    with pytest.raises(
+        InputError, match=r"^column 'cond' holds only .* looks like labels, .*group"
+    ):
+        as_points(frame, Torus(2), "TorusGraph(2)")
+    with pytest.raises(
+        InputError, match=r"^column 1 holds only .* and .*, which looks like labels"
+    ):
+        as_points(frame.to_numpy(), Torus(2), "TorusGraph(2)")
+
+
+@pytest.mark.parametrize("values", [(0, np.pi), (0, 1, 2), (0, 3), (0.5, 1), (0, np.deg2rad(90))])
+def test_angles_of_few_values_are_angles(values):
+    assert len(as_points(np.resize(values, 12), Torus(1), "VonMises()")) == 12
+
+
+def test_whoever_has_such_angles_can_say_so():
+    found = as_points(np.resize([0, 1], 12) - 2 * np.pi, Torus(1), "VonMises()")
+    assert np.allclose(found[:, 0], np.resize([0, 1], 12))
+
+
+def test_few_rows_say_nothing_about_labels():
+    assert len(as_points([0, 1, 1, 0], Torus(1), "VonMises()")) == 4
+
+
 def test_box_names_the_point_outside():
     with pytest.raises(
         InputError,

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Records(Protocol):
-    """What was noted besides draws: updates of noise and candidates by name, a density's field."""
+    """What was noted besides draws: updates of noise and candidates by name, a density's field.
+
+    ``columns`` are the names of the data's columns, where they have some.
+    """
 
     @property
     def adaptation(self) -> Mapping[str, FloatArray]: ...
@@ -32,6 +35,9 @@ class Records(Protocol):
 
     @property
     def field(self) -> Field | None: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
 
 
 def assembled(
@@ -47,7 +53,7 @@ def assembled(
     groups = {
         "posterior": _posterior(problem, stacked),
         "sample_stats": _sample_stats(stacked),
-        "observed_data": _observed(problem),
+        "observed_data": _observed(problem, records.columns),
     }
     if problem.losses:
         groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
@@ -155,13 +161,15 @@ def _sample_stats(stacked: Mapping[str, NDArray[Any]]) -> xr.Dataset:
     return xr.Dataset(_sampled(stacked, "stats/"), coords=coords)
 
 
-def _observed(problem: Problem) -> xr.Dataset:
+def _observed(problem: Problem, columns: tuple[str, ...]) -> xr.Dataset:
     import xarray as xr
 
-    return xr.Dataset(
-        {"points": (("row", "axis"), np.concatenate(problem.data))},
-        coords={"group": ("row", np.repeat(problem.labels, [len(each) for each in problem.data]))},
-    )
+    coords: dict[str, Any] = {
+        "group": ("row", np.repeat(problem.labels, [len(each) for each in problem.data]))
+    }
+    if columns:
+        coords["axis"] = list(columns)
+    return xr.Dataset({"points": (("row", "axis"), np.concatenate(problem.data))}, coords=coords)
 
 
 def _noise_states(

@@ -34,7 +34,7 @@ from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
-from ncbayes.noiseless import noiseless_run
+from ncbayes.noiseless import least_rows, noiseless_run
 from ncbayes.posterior import Posterior, Run, finish
 from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
@@ -71,8 +71,10 @@ def fit(
         An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``; or an
         ``Energy``, whose priors are its own, and for which "auto" means matched noise and NUTS.
     data
-        Points as rows: an array, list, pandas or polars frame; or a mapping from group labels to
-        such, for one fit of several groups.
+        Points as rows: an array, list, pandas or polars frame, Arrow table or xarray array; or a
+        mapping from group labels to such, for one fit of several groups. Columns with names are
+        matched by name with the nodes of a model that has names. Two rows a group, or one with an
+        engine without noise (but for "hyvarinen").
     noise
         "auto" (or ``noise.Auto()``) tries several kinds in short trials and takes the best, with
         the noise ratio if none is given; "matched" is fixed noise matched to the data. Else a
@@ -108,9 +110,10 @@ def fit(
     """
     if not isinstance(model, Energy):
         model = inputs.checked_model(model)
-    groups = inputs.checked_data(model, data)
+    groups = inputs.checked_data(model, data, least_rows(_named_engine(engine, model)))
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
-    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model))
+    columns = inputs.fitted_columns(model, data)
+    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model), columns)
 
 
 def fitted(
@@ -121,8 +124,12 @@ def fitted(
     noise_ratio: Any,
     options: tuple[Any, ...],
     field: Field | None,
+    columns: tuple[str, ...] = (),
 ) -> Posterior:
-    """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order."""
+    """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order.
+
+    ``columns`` are the names of the columns of the points, where they have some.
+    """
     engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
@@ -141,17 +148,14 @@ def fitted(
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        return finish(run, calls=2)
+        return finish(dataclasses.replace(run, columns=columns), calls=2)
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
-        return finish(
-            energy_run(
-                model, groups, noise, prior, given, chosen, entropy, counts, cores, folder,
-                progress,
-            ),
-            calls=2,
+        run = energy_run(
+            model, groups, noise, prior, given, chosen, entropy, counts, cores, folder, progress,
         )  # fmt: skip
+        return finish(dataclasses.replace(run, columns=columns), calls=2)
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -175,7 +179,10 @@ def fitted(
         if folder is not None:
             asked = {} if making is None else _asked(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
-    run = Run(problem, plan, chains, tune, cores, size, folder, progress, settings, field=field)
+    run = Run(
+        problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
+        columns=columns,
+    )  # fmt: skip
     return finish(run if making is None else _prepared(run, making, noise_ratio), calls=2)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,10 @@ from ncbayes.noise.distributions import matched
 from ncbayes.noise.schedules import Fixed
 from ncbayes.priors.blocks import NORMALIZER
 from ncbayes.progress import Progress
-from ncbayes.spaces import as_points
+from ncbayes.spaces import as_points, coordinate_names, default_names, named_columns
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Seed = int | np.random.Generator | None
 # xarray and netCDF take "/" for a path, "." parts a block's name from that of its scale.
@@ -43,6 +46,14 @@ CHECKED_DRAWS = 16_000
 # Noise points for each data point where nothing is said: intervals are then about 10 % wider than
 # with the exact likelihood if the noise is good, where as many points as rows make them 40 % wider.
 NOISE_RATIO = 5.0
+# Engines that one row is enough for, and what they ask of a model.
+OF_ONE_ROW = {
+    "exact": "log_partition",
+    "exchange": "sample",
+    "pseudolikelihood": "change_statistics",
+}
+# The coordinate of stored data that names their columns.
+COLUMN = "axis"
 # Words for noise.
 WORDS = ("auto", "matched")
 
@@ -117,22 +128,76 @@ def _names_statistics(groups: Any) -> bool:
     )
 
 
-def checked_data(model: Model, data: Any) -> dict[str, FloatArray]:
-    """Points by group: one group "all", or the labels of a mapping, in its order."""
-    owner = model_name(model)
-    if not isinstance(data, Mapping):
-        return _informative(model, {"all": _read_only(as_points(data, model.space, owner))})
-    if not data:
+def checked_data(model: Model, data: Any, least: int = 2) -> dict[str, FloatArray]:
+    """Points by group: one group "all", or the labels of a mapping, in its order.
+
+    ``least`` rows a group; columns stand in the order of ``fitted_columns``.
+    """
+    names = fitted_columns(model, data)
+    tables = _tables(data)
+    if not tables:
         raise InputError("data is an empty mapping; it must hold at least one group of points")
     groups = {}
-    for label, points in data.items():
-        with in_group(label):
-            groups[str(label)] = _read_only(as_points(points, model.space, owner))
-    if len(groups) < len(data):
+    for label, table in tables.items():
+        with in_group(label, 1 if tables is not data else 2):
+            groups[str(label)] = _read_only(_points(model, table, names, least))
+    if len(groups) < len(tables):
         raise InputError(
             "two groups of data have the same label when written as text; labels must differ"
         )
     return _informative(model, groups)
+
+
+def later_points(tree: xr.DataTree, model: Model, data: Any, least: int = 1) -> FloatArray:
+    """Rows that come after a fit, such as held-out ones, their columns in the order of the fit's.
+
+    ``tree`` is the posterior's, which knows what the columns were called.
+    """
+    stored = tree["observed_data"].to_dataset() if "observed_data" in tree.children else None
+    known = stored is not None and COLUMN in stored.coords
+    names = tuple(map(str, stored[COLUMN].to_numpy())) if stored is not None and known else ()
+    return _points(model, data, names or fitted_columns(model, data), least)
+
+
+def fitted_columns(model: Any, data: Any) -> tuple[str, ...]:
+    """What the columns of the points are called, in order; empty if nothing is known of that.
+
+    The nodes of a model with names. Where they are only numbered, x1, x2, ..., and in models
+    without nodes: those names if the data have them, else those of the first table with names.
+    """
+    own = coordinate_names(model)
+    if own and own != default_names(len(own)):
+        return own
+    named = [columns for columns in map(named_columns, _tables(data).values()) if columns]
+    first: tuple[str, ...] = named[0] if named and len(named[0]) == model.space.dimension else ()
+    return own if own and set(first) == set(own) else first
+
+
+def _tables(data: Any) -> Mapping[Any, Any]:
+    is_mapping = isinstance(data, Mapping) and not hasattr(data, "data_vars")  # xarray's Dataset
+    return data if is_mapping else {"all": data}
+
+
+def _points(model: Any, data: Any, names: tuple[str, ...], least: int) -> FloatArray:
+    own = coordinate_names(model)
+    binding = names == own and own != default_names(len(own))
+    # The name of a single column says nothing about an order.
+    names = names if binding or len(names) > 1 else ()
+    points = as_points(data, model.space, model_name(model), 1, names, binding=binding)
+    if len(points) < least:
+        raise InputError(
+            f"data must have at least {least} rows, one for each observation, got {len(points)}"
+            f"{_other_engines(model)}"
+        )
+    return points
+
+
+def _other_engines(model: Any) -> str:
+    """Which engines can learn from one row, in words."""
+    names = [name for name, power in OF_ONE_ROW.items() if hasattr(model, power)]
+    if not names:
+        return ""
+    return f"; one row, such as one network, is enough for engine={' or '.join(map(repr, names))}"
 
 
 def _informative(model: Any, groups: dict[str, FloatArray]) -> dict[str, FloatArray]:

@@ -37,18 +37,20 @@ class Kind:
     """A likelihood without noise.
 
     ``name`` is how users hear of it; ``made`` makes the loss of one group's data; ``check`` looks
-    at the losses, names of statistics and model; ``held`` tells the bytes of what it holds.
+    at the losses, names of statistics and model; ``held`` tells the bytes of what it holds;
+    ``least`` rows a group are enough.
     """
 
     name: str
     made: Callable[[Model, FloatArray, np.random.Generator], Loss]
     check: Callable[[Sequence[Any], Sequence[str], str], None] = _fine
     held: Callable[[Sequence[int], int, int], float] = _nothing
+    least: int = 1
 
 
 # By the attribute ``likelihood`` of engines.
 KINDS = {
-    "score": Kind("the Hyvarinen score", score.score_loss, score.check_scores),
+    "score": Kind("the Hyvarinen score", score.score_loss, score.check_scores, least=2),
     "exact": Kind("the exact likelihood", exact.exact_loss),
     "simulated": Kind("the likelihood by exchange", simulated.simulated_loss),
     "conditionals": Kind(
@@ -94,6 +96,12 @@ def noiseless_run(
             none = problem.source.fixed(0)
             folder.claim({**settings, **identity(problem, none, problem.target(none), plan)})
     return Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
+
+
+def least_rows(engine: object) -> int:
+    """How many rows of data a group needs, at least."""
+    likelihood = getattr(engine, "likelihood", None)
+    return KINDS[likelihood].least if isinstance(likelihood, str) and likelihood in KINDS else 2
 
 
 def _kind(engine: Any) -> Kind:

@@ -49,6 +49,7 @@ class Run:
     adaptation: Mapping[str, FloatArray] = dataclasses.field(default_factory=dict)
     candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
     field: Field | None = None
+    columns: tuple[str, ...] = ()
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 

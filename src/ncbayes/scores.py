@@ -12,10 +12,9 @@ from ncbayes.base import FloatArray, InputError, Model, shown
 from ncbayes.contrast import model_name, statistic_names
 from ncbayes.couplings import check_level, check_space, group_label
 from ncbayes.energies import Energy
-from ncbayes.inputs import checked_count
+from ncbayes.inputs import checked_count, later_points
 from ncbayes.posterior import Posterior
 from ncbayes.readout import thinned
-from ncbayes.spaces import as_points
 from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def log_density_draws(
 
     most = checked_count("draws", draws, 1)
     label = _checked(posterior, model, group)
-    table = as_points(points, model.space, model_name(model), minimum=1)
+    table = later_points(posterior.data, model, points)
     data = posterior.data["posterior"].to_dataset().sel(group=label)
     log_z = thinned(data["log_z"].to_numpy().ravel(), most)
     with single_threaded():

@@ -461,3 +461,20 @@ def test_a_plan_that_memory_does_not_hold_is_refused(here, monkeypatch):
 
 def test_jobs_know_their_own_files():
     assert {folders.RUN, folders.CHECKPOINT, folders.POSTERIOR} <= set(folders.OURS)
+
+
+def test_columns_are_matched_with_the_nodes_of_a_spec(tmp_path, monkeypatch):
+    """By name, whatever their order in the file; those of a file without names by their order."""
+    monkeypatch.chdir(tmp_path)
+    angles = np.random.default_rng(1).uniform(0, 6, (20, 3)).round(6)
+    frame = pd.DataFrame(angles, columns=NAMES)
+    frame[[NAMES[2], *NAMES[:2]]].to_csv("turned.csv", index=False)
+    np.save("nameless.npy", angles[:, ::-1])
+    for name, more in {"turned.csv": "", "nameless.npy": 'columns = ["x3", "x2", "x1"]\n'}.items():
+        Path("spec.toml").write_text(
+            f'[data]\nfile = "{name}"\n{more}[model]\nname = "TorusGraph"\nnodes = {NAMES}\n'
+        )
+        fitted("spec.toml", *SHORT, "--out", f"{name}-run")
+        assert np.allclose(observed(Path(f"{name}-run")), angles)
+    fitted("turned.csv-run/run.toml", "--out", "again", "--quiet")
+    assert same(Path("turned.csv-run"), Path("again"))

@@ -91,6 +91,7 @@ def _model(job: Job) -> Ready:
     model = objects.named("model", job.model, job, known)
     data = dict(job.data)
     if ncb.spaces.is_periodic(getattr(model, "space", None)):
+        tables.check_angles(points, columns, file)
         points, data["units"], why = tables.radians(points, job.data.get("units"), file)
         notes.append(why)
     elif "units" in data:
@@ -98,8 +99,9 @@ def _model(job: Job) -> Ready:
     if points.ndim == 2:
         data["columns"] = list(columns)
     known["space"] = lambda: model.space
-    # A frame, whose columns errors name.
-    grouped: Any = pd.DataFrame(points, columns=columns) if points.ndim == 2 else points
+    # A frame, whose columns errors name and the model matches by name.
+    names = _names(columns, model)
+    grouped: Any = pd.DataFrame(points, columns=names) if points.ndim == 2 else points
     if labels is not None:
         grouped = {label: grouped[labels == label] for label in dict.fromkeys(labels)}
     call = partial(ncb.fit, model, grouped, **_others(job, known, inputs.WORDS))
@@ -113,6 +115,15 @@ def _model(job: Job) -> Ready:
         numbers[None] = np.concatenate([numbers[label] for label in grouped])
     complete = dataclasses.replace(job, data=data)
     return Ready(complete, call, model, len(points), tuple(notes), numbers)
+
+
+def _names(columns: list[str], model: Any) -> list[str]:
+    """The names of the columns; those of the nodes for columns of a file that has no names."""
+    nodes = list(ncb.spaces.coordinate_names(model)) if hasattr(model, "space") else []
+    made_up = all(tables.MADE_UP.fullmatch(name) for name in columns)
+    return (
+        nodes if made_up and len(nodes) == len(columns) and not {*nodes} & {*columns} else columns
+    )
 
 
 def _counted(count: int, what: str) -> str:

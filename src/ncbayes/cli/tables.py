@@ -14,7 +14,7 @@ from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.cli import texts
 from ncbayes.cli.specs import closest, listed
 from ncbayes.resources import GIGABYTE, available_bytes
-from ncbayes.spaces import ANGLE_SLACK, TWO_PI
+from ncbayes.spaces import ANGLE_SLACK, TWO_PI, label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,8 @@ TIMES_AS_LARGE = 8
 FULL_CIRCLE = 360.0
 # What pandas calls a column without a name, also in files that it has written again.
 NAMELESS = re.compile(r"Unnamed: \d+")
+# What columns are called here whose file names none of them.
+MADE_UP = re.compile(r"x\d+")
 
 
 def read(
@@ -279,6 +281,23 @@ def numbers(frame: pd.DataFrame, columns: Sequence[str], file: str) -> FloatArra
             )
         values[:, place] = found
     return values
+
+
+def check_angles(values: FloatArray, columns: Sequence[str], file: str) -> None:
+    """Refuse a column of labels, such as zeros and ones, among angles in radians or degrees."""
+    labelled = label_columns(values)
+    if not labelled:
+        return
+    first, *others = [columns[k] for k in labelled]
+    ends = " and ".join(f"{value:.4g}" for value in np.unique(values[:, labelled[0]]))
+    also = f" (and {listed(others)} two such numbers)" if others else ""
+    remedy = f"choose the columns of angles by --columns, or make groups by --group {first}"
+    if len(labelled) == len(columns):
+        remedy = "ncbayes fit ising is for zeros and ones"
+    raise InputError(
+        f"column {first!r} of {file} holds only {ends}{also}, which looks like labels and not like "
+        f"angles: {remedy}"
+    )
 
 
 def radians(values: FloatArray, units: str | None, file: str) -> tuple[FloatArray, str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
-from ncbayes.spaces import is_whole
+from ncbayes.spaces import default_names, is_whole
 
 Nodes: TypeAlias = int | Sequence[str]
 Edges: TypeAlias = Sequence[tuple[str | int, str | int]]
@@ -27,7 +27,7 @@ def node_names(owner: str, nodes: object) -> tuple[str, ...]:
     ('x1', 'x2', 'x3')
     """
     if is_whole(nodes) and nodes >= 1:
-        return tuple(f"x{j + 1}" for j in range(nodes))
+        return default_names(int(nodes))
     listed = isinstance(nodes, Iterable) and not isinstance(
         nodes, str | bytes | AbstractSet | Mapping
     )

@@ -13,9 +13,9 @@ import numpy as np
 from ncbayes.base import FloatArray, InputError, Model, shown
 from ncbayes.contrast import model_name, statistic_names
 from ncbayes.couplings import check_level, check_space, group_label, of_group
-from ncbayes.inputs import Seed, checked_count, checked_entropy
+from ncbayes.inputs import Seed, checked_count, checked_entropy, later_points
 from ncbayes.posterior import Posterior
-from ncbayes.spaces import as_points, is_periodic
+from ncbayes.spaces import is_periodic
 from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def spread_draws(posterior: Posterior, label: str, count: int) -> FloatArray:
 def rows_of(posterior: Posterior, model: Any, data: Any, label: str) -> FloatArray:
     """The rows of a group: what was passed, or else what the posterior was fitted to."""
     if data is not None:
-        return as_points(_of_group(data, label), model.space, model_name(model))
+        return later_points(posterior.data, model, _of_group(data, label))
     if "observed_data" not in posterior.data.children:
         raise InputError("the posterior holds no data; pass data=..., the rows that were fitted")
     stored = posterior.data["observed_data"].to_dataset()

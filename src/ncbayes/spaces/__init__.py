@@ -1,6 +1,7 @@
 """Where points live, and the one door through which the user's data come in."""
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
+from ncbayes.spaces.columns import coordinate_names, default_names, named_columns
 from ncbayes.spaces.graphs import Graphs, GraphSets
 from ncbayes.spaces.points import (
     as_points,
@@ -22,6 +23,7 @@ from ncbayes.spaces.simple import (
     Orthant,
     Reals,
     Torus,
+    label_columns,
     no_uniform,
     wrapped,
 )
@@ -46,10 +48,14 @@ __all__ = [
     "as_points",
     "check_numbers",
     "column_count",
+    "coordinate_names",
+    "default_names",
     "is_continuous",
     "is_numeric",
     "is_periodic",
     "is_whole",
+    "label_columns",
+    "named_columns",
     "no_uniform",
     "shown",
     "wrapped",

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.spaces.columns import column_labels, column_order, default_names
 
 
 def graph_list(data: Any) -> list[Any] | None:
@@ -37,11 +39,11 @@ def _is_table(value: Any) -> bool:
 
 def adjacency_matrix(graph: Any, names: Sequence[str], directed: bool, what: str) -> FloatArray:
     """The matrix (node, node) of 0 and 1, nodes in the order of the names; ``what`` is its name."""
-    if _is_network(graph):
-        return _network_matrix(graph, names, directed, f"{what} (counted from 0)")
     what = f"{what} (counted from 0)"
+    if _is_network(graph):
+        return _network_matrix(graph, names, directed, what)
     size = len(names)
-    values = np.asarray(graph)
+    values = _ordered(graph, names, what)
     if values.shape != (size, size):
         raise InputError(
             f"{what} must be a matrix of {size} x {size} for {size} nodes, got shape "
@@ -66,6 +68,25 @@ def adjacency_matrix(graph: Any, names: Sequence[str], directed: bool, what: str
             "say directed=True, or pass np.maximum(matrix, matrix.T)"
         )
     return matrix
+
+
+def _ordered(graph: Any, names: Sequence[str], what: str) -> NDArray[Any]:
+    """The entries of a matrix; those of a frame by the names of its rows and columns."""
+    values, counted = np.asarray(graph), list(range(len(names)))
+    columns = column_labels(graph)
+    # A list has an index, too, which is a method.
+    framed = hasattr(graph, "columns") and hasattr(graph, "index")
+    if values.shape != (len(names),) * 2 or not framed or columns == counted:
+        return values
+    rows = list(graph.index)
+    if rows != columns and rows != counted:
+        raise InputError(
+            f"{what} has rows {shown(rows)} and columns {shown(columns)}; both must be its nodes, "
+            "in the same order"
+        )
+    binding = tuple(names) != default_names(len(names))
+    order = column_order(graph, names, f"the model ({what})", binding=binding)
+    return values if order is None else values[np.ix_(order, order)]
 
 
 def _network_matrix(graph: Any, names: Sequence[str], directed: bool, what: str) -> FloatArray:

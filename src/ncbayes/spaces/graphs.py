@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import BoolArray, FloatArray, InputError, shown
+from ncbayes.spaces.columns import default_names
 from ncbayes.spaces.graph_objects import adjacency_matrix, graph_list, node_order
 from ncbayes.spaces.points import is_whole, offenders
 
@@ -105,7 +106,13 @@ class Graphs:
         return adjacency_matrix(graph, self.names, self.directed, f"graph {number}")
 
     def from_objects(self, data: Any) -> Any:
-        """Graphs as points; anything else as it is."""
+        """Graphs as points, and one adjacency matrix as one point; anything else as it is.
+
+        Of three nodes without directions a matrix looks like three rows of dyads, which it is then.
+        """
+        size = np.shape(data) if hasattr(data, "shape") else ()
+        if size == (self.nodes, self.nodes) and self.nodes != self.dimension:
+            return self.points([data])
         return data if graph_list(data) is None else self.points(data)
 
 
@@ -213,8 +220,3 @@ class GraphSets:
     def from_objects(self, data: Any) -> Any:
         """Graphs as points; anything else as it is."""
         return data if graph_list(data) is None else self.points(data)
-
-
-def default_names(count: int) -> tuple[str, ...]:
-    """x1, x2, ..."""
-    return tuple(f"x{j + 1}" for j in range(count))

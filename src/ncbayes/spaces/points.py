@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import BoolArray, FloatArray, InputError, Space, shown
+from ncbayes.spaces.columns import column_labels, column_order
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -64,12 +65,21 @@ def column_count(data: object) -> int:
     return max(1, values.shape[1]) if values.ndim == 2 else 1
 
 
-def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> FloatArray:
+def as_points(
+    data: object,
+    space: Space,
+    owner: str,
+    minimum: int = 2,
+    names: Sequence[str] = (),
+    *,
+    binding: bool = True,
+) -> FloatArray:
     """The user's data as a float (n, dimension) array of canonical points of the space.
 
-    Takes arrays, lists, and pandas or polars frames and series, and what the space reads
-    ``from_objects``, such as graphs; the input is never written.
+    Takes arrays, lists, pandas or polars frames and series, Arrow's tables and xarray's arrays, and
+    what the space reads ``from_objects``, such as graphs; the input is never written.
     ``owner`` is how messages name what asks for the data, as in ``TorusGraph(12)``.
+    Columns with names are put in the order of ``names``, by ``columns.column_order``.
     Rows are counted from 0.
 
     >>> from ncbayes.spaces import Reals
@@ -83,6 +93,9 @@ def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> Float
     _check_table(values, data, owner)
     table = values[:, None] if values.ndim == 1 else values
     columns = _column_names(data, table.shape[1])
+    order = column_order(data, names, owner, binding=binding)
+    if order is not None:
+        table, columns = table[:, order], [columns[k] for k in order]
     points = _floats(table, columns)
     _check_shape(values.shape, points.shape[1], space.dimension, owner)
     lost = ~np.isfinite(points)
@@ -99,6 +112,13 @@ def as_points(data: object, space: Space, owner: str, minimum: int = 2) -> Float
 
 
 def _values(data: Any) -> NDArray[Any]:
+    if hasattr(data, "data_vars"):
+        raise InputError(
+            "data must be a table, got an xarray Dataset; pass data.to_dataframe(), or one of its "
+            "arrays with rows along the first dimension"
+        )
+    if isinstance(data, np.ndarray) and data.dtype.names and data.ndim == 1:
+        return np.array([data[name] for name in data.dtype.names]).T
     if isinstance(data, np.ma.MaskedArray):
         dtype = np.float64 if data.dtype.kind in "biuf" else object
         return np.where(np.ma.getmaskarray(data), np.nan, data.data.astype(dtype))
@@ -115,13 +135,8 @@ def _values(data: Any) -> NDArray[Any]:
 
 
 def _column_names(data: Any, count: int) -> list[str]:
-    # The columns first: a frame with a column called "name" has an attribute of that name.
-    labels: Sequence[object] = []
-    if hasattr(data, "to_numpy"):
-        labels = list(getattr(data, "columns", [getattr(data, "name", None)]))
-    if len(labels) != count or labels == [None]:
-        labels = range(count)
-    return [shown(label) for label in labels]
+    labels: Sequence[object] = column_labels(data)
+    return [shown(label) for label in (labels if len(labels) == count else range(count))]
 
 
 def _check_table(values: NDArray[Any], data: object, owner: str) -> None:

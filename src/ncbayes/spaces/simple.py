@@ -17,6 +17,9 @@ TWO_PI = 2 * math.pi
 
 # 2 pi stored as float32 lies 1.7e-7 above 2 pi.
 ANGLE_SLACK = 1e-6
+# A column of angles with so many rows or more and only two values, both whole numbers up to this
+# size, in radians or degrees, is one of labels: 0 and 1, 1 and 2, -1 and 1.
+LABELLED_ROWS, LARGEST_LABEL = 5, 2
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,16 @@ class Torus:
                 "angles must be in radians, between -2 pi and 2 pi, got values from "
                 f"{points.min():.6g} to {points.max():.6g}: pass np.deg2rad(data) if they are "
                 "degrees, data % (2 * np.pi) if they are unwrapped phases"
+            )
+        labelled = label_columns(points)
+        if labelled:
+            column = labelled[0]
+            values = " and ".join(f"{value:.4g}" for value in np.unique(points[:, column]))
+            raise InputError(
+                f"column {columns[column]} holds only {values}, which looks like labels, such as "
+                "those of conditions, and not like angles: leave it out (choose columns by "
+                "--columns in the command), or make groups of it, as in fit(model, {label: rows, "
+                "...}) (--group); angles that are so pass less a full turn, as data - 2 * np.pi"
             )
         return wrapped(points)
 
@@ -285,6 +298,31 @@ class Counts:
         if self.most is None:
             raise InputError(no_uniform(self))
         return rng.integers(0, self.most + 1, (size, self.dimension)).astype(np.float64)
+
+
+def label_columns(values: FloatArray) -> list[int]:
+    """Columns of supposed angles, in radians or degrees, that hold two small whole numbers.
+
+    >>> label_columns(np.array([[0.0, 0.1], [1.0, 0.2], [1.0, 3.0], [0.0, 4.0], [1.0, 5.0]]))
+    [0]
+    """
+    if len(values) < LABELLED_ROWS:
+        return []
+    found = []
+    for column in range(values.shape[1]):
+        low, high = values[:, column].min(), values[:, column].max()
+        if low < high and np.isin(values[:, column], (low, high)).all():
+            ends = np.array([low, high])
+            wholes = [each for each in (ends, np.rad2deg(ends)) if _are_labels(each)]
+            found += [column] if wholes else []
+    return found
+
+
+def _are_labels(ends: FloatArray) -> bool:
+    # A degree in radians and back is whole but for rounding.
+    return bool(
+        np.all(np.abs(ends - np.round(ends)) < 1e-9) and np.abs(ends).max() < LARGEST_LABEL + 0.5
+    )
 
 
 def wrapped(angles: FloatArray) -> FloatArray:
