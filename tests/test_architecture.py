@@ -103,6 +103,7 @@ ALLOWED = {
         "threads",
     },
     "tails": {"base", "spaces"},
+    "thinness": {"base", "spaces"},
     "estimators": {"base", "fitting", "graphs", "models", "posterior", "scores"},
     "adaptation": {"base", "checkpoints", "contrast", "diagnostics", "noise", "problem"},
     "choice": {"adaptation", "base", "contrast", "noise", "problem", "resources"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
 from ncbayes.conditioning import check_statistics, data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
+from ncbayes.diagnostics import FitWarning
 from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
 from ncbayes.engines import Gibbs, Nuts
@@ -41,6 +43,7 @@ from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes, is_affordable
+from ncbayes.thinness import thin_lines
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -113,7 +116,10 @@ def fit(
     groups = inputs.checked_data(model, data, least_rows(_named_engine(engine, model)))
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
     columns = inputs.fitted_columns(model, data)
-    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model), columns)
+    seen = tuple(thin_lines(model.space, groups, columns))
+    for line in seen:  # before hours of sampling; the result says it too
+        warnings.warn(line, FitWarning, stacklevel=2)
+    return fitted(model, groups, noise, prior, noise_ratio, options, field_of(model), columns, seen)
 
 
 def fitted(
@@ -125,18 +131,20 @@ def fitted(
     options: tuple[Any, ...],
     field: Field | None,
     columns: tuple[str, ...] = (),
+    seen: tuple[str, ...] = (),
 ) -> Posterior:
     """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order.
 
-    ``columns`` are the names of the columns of the points, where they have some.
+    ``columns`` are the names of the columns of the points, where they have some, and ``seen`` what
+    there is to say about the points.
     """
     engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
     if cores is not None:
         inputs.checked_count("cores", cores, 1)
-    given, (schedule, making) = noise_ratio, inputs.checked_schedule(noise)
-    noise_ratio = inputs.settled_ratio(given, making)
+    as_given, (schedule, making) = noise_ratio, inputs.checked_schedule(noise)
+    noise_ratio = inputs.settled_ratio(as_given, making)
     sizes = inputs.checked_sizes(noise_ratio, groups)
     plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
     progress = inputs.checked_progress(progress)
@@ -144,18 +152,18 @@ def fitted(
     folder = RunFolder(path) if path is not None else None
     chosen = _engine(engine, model, tune)
     if not uses_noise(chosen):
-        inputs.check_no_noise(noise, given, chosen)
+        inputs.check_no_noise(noise, as_given, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        return finish(dataclasses.replace(run, columns=columns), calls=2)
+        return finish(dataclasses.replace(run, columns=columns, seen=seen), calls=2)
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = energy_run(
-            model, groups, noise, prior, given, chosen, entropy, counts, cores, folder, progress,
-        )  # fmt: skip
-        return finish(dataclasses.replace(run, columns=columns), calls=2)
+            model, groups, noise, prior, as_given, chosen, entropy, counts, cores, folder, progress
+        )
+        return finish(dataclasses.replace(run, columns=columns, seen=seen), calls=2)
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -181,7 +189,7 @@ def fitted(
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
-        columns=columns,
+        columns=columns, seen=seen,
     )  # fmt: skip
     return finish(run if making is None else _prepared(run, making, noise_ratio), calls=2)
 

@@ -50,6 +50,7 @@ class Run:
     candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
     field: Field | None = None
     columns: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -283,7 +284,7 @@ def finish(run: Run, calls: int = 1) -> Posterior:
         **run.settings,
         "draws": asked,
     }
-    concerns = _concerns(run.problem, chains, kept)
+    concerns = [*run.seen, *_concerns(run.problem, chains, kept)]
     facts |= {"concerns": "\n".join(concerns)} if concerns else {}
     posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
     for line in posterior.warning_lines():
