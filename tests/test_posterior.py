@@ -23,7 +23,9 @@ AXES = {"chain_axis": 0, "draw_axis": 1}
 def noisy_fit(data=X, **options):
     """A short fit of a Gaussian, with the warnings that it deserves."""
     short = {"draws": 40, "tune": 20, "chains": 2, "cores": 1, "seed": 1, "progress": False}
-    return ncb.fit(models.Gaussian(1), data, **{**short, "noise": NORMAL, **options})
+    return ncb.fit(
+        models.Gaussian(1), data, **{**short, "noise": NORMAL, "noise_ratio": 1, **options}
+    )
 
 
 def fit(data=X, **options):
