@@ -106,7 +106,7 @@ def _dependence(x: FloatArray, scaled: FloatArray, names: Sequence[str]) -> str:
     spread = x.std(axis=0)
     coefficients = np.append(-weights / spread[:last] * spread[last], 1.0)
     kept = np.flatnonzero(np.abs(np.append(weights, 1.0)) > 1e-4)
-    used, chosen = coefficients[kept], [names[k] for k in kept]
+    used, chosen = coefficients[kept], [names[int(k)] for k in kept]
     constant = float((x[:, kept] @ used).mean())
     listed = _listed(chosen)
     if np.allclose(used, 1.0, rtol=1e-4):
