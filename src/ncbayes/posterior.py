@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+# Draws of each chain among which some are asked whether the model has an integral.
+LOOKED_AT = 6
+
 
 @dataclass(frozen=True)
 class Run:
@@ -248,10 +251,15 @@ def _concerns(problem: Problem, chains: Sequence[Chain], kept: int) -> list[str]
     unbounded = is_unbounded(problem.model.space)
     if concerns is None and not unbounded:
         return []
-    coef = np.concatenate([chain.draws["coef"][:kept] for chain in chains])
-    theta, lines = problem.parameters(coef)["theta"], []
+    # A few draws of each chain: all of them may fill the memory.
+    chosen = np.linspace(0, kept - 1, min(kept, LOOKED_AT)).astype(int)
+    theta = problem.parameters(np.concatenate([chain.draws["coef"][chosen] for chain in chains]))[
+        "theta"
+    ]
+    mean = np.mean([chain.draws["coef"][:kept].mean(axis=0) for chain in chains], axis=0)
+    means, lines = problem.parameters(mean)["theta"], []
     for g, (label, points) in enumerate(zip(problem.labels, problem.data, strict=True)):
-        found = [] if concerns is None else list(concerns(theta[:, g].mean(axis=0), points))
+        found = [] if concerns is None else list(concerns(means[g], points))
         if unbounded and len(points) > 1:
             found += _tails(problem, theta[:, g], points)
         where = f"in group {label}: " if len(problem.labels) > 1 else ""
