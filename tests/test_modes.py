@@ -85,6 +85,7 @@ def test_the_advice_for_independent_components_works(sources, apart):
     assert "the chains sit in copies of one mode: log likelihoods agree" in lines
     assert "posterior.data['posterior']['filter'][0].mean('draw')[0]" in lines
     assert "have not mixed" not in lines
+    assert max(map(len, apart.warning_lines())) < 300
     start = apart.data["posterior"]["filter"][0].mean("draw")[0]
     energy = Energy(experts, {"filter": Real(Normal(3.0), (2, 2), initial=start)}, Reals(2))
     again = ncb.fit(energy, sources, **OPTIONS)

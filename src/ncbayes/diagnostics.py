@@ -322,11 +322,9 @@ def _depth(tree: xr.DataTree) -> list[str]:
     if share < MOST_CUT_OFF:
         return []
     return [
-        f"{100 * share:.0f} % of the trees of NUTS reached their limit of depth before they "
-        "turned: draws are slow to come and close to each other; give the parameters values of the "
-        "order of 1 (divide data by their spread), use narrower priors or more tune, leave out "
-        "parameters that the data do not tell apart, or allow deeper trees, "
-        "engine=ncbayes.engines.Nuts(max_depth=12)"
+        f"{100 * share:.0f} % of the trees of NUTS reached their limit of depth, so that draws are "
+        "close to each other; bring data and parameters to the order of 1, narrow the priors, use "
+        "more tune, or engine=ncbayes.engines.Nuts(max_depth=12)"
     ]
 
 

@@ -55,16 +55,12 @@ def mode_line(kind: Literal["copies", "equals"], worst: float, name: str) -> str
     """What to say and do about them; ``worst`` is the largest R-hat, that of ``name``."""
     variable = name.split("[")[0]
     seen = (
-        "in copies of one mode: log likelihoods agree, and so do the parameters up to their order "
-        "and signs, as with labels of a mixture or components"
+        "copies of one mode: log likelihoods agree, and parameters up to order and sign"
         if kind == "copies"
-        else "in different modes of the same height: log likelihoods agree, and each chain has "
-        "settled, as with labels of a mixture or hidden units"
+        else "different modes of one height: log likelihoods agree, and each chain has settled"
     )
     return (
-        f"the chains sit {seen} (worst R-hat {worst:.3g}, {name}); more draws will not mix them: "
-        f"begin all chains in one mode, e.g. energies.Real(prior, shape, initial=values) with the "
-        f"means of chain 0, posterior.data['posterior'][{variable!r}][0].mean('draw')[0], give "
-        "the parameters an order, or read only what does not depend on it, such as log_z and "
-        "ncbayes.scores"
+        f"the chains sit in {seen} (worst R-hat {worst:.3g}, {name}); more draws do not help: "
+        f"begin in one by initial=posterior.data['posterior'][{variable!r}][0].mean('draw')[0], "
+        "give the parameters an order, or read what the modes share"
     )

@@ -254,11 +254,10 @@ def _divergence(found: list[Slow], looked_at: int, name: str) -> str:
     )
     change = f"changes by {worst.change:+.2g}" if math.isfinite(worst.change) else "grows to inf"
     return (
-        f"{name} can't be normalized {at_draws} that were looked at: from 100 to 1000 times the "
-        f"data's spread, {_words(worst.vector)}, it {change}, where a density falls by more than "
-        f"{needed:.2g}, so that its integral does not exist, and log_z and the parameters mean "
-        "nothing there; add what falls far out, such as -0.5 * (x / scale)**2, narrow the priors, "
-        "or choose a bounded space such as ncbayes.spaces.Box(low, high)"
+        f"{name} can't be normalized {at_draws} looked at: far out {_words(worst.vector)} it "
+        f"{change} from 100 to 1000 spreads and must fall by {needed:.2g}; log_z means nothing "
+        "there: add a term that falls, narrow the priors, or use a bounded space "
+        "(ncbayes.spaces.Box)"
     )
 
 
@@ -267,5 +266,5 @@ def _words(vector: FloatArray) -> str:
     largest = int(np.argmax(np.abs(vector)))
     if abs(vector[largest]) > 1 - 1e-6:
         return f"{'up' if vector[largest] > 0 else 'down'} column {largest}"
-    entries = ", ".join(f"{each:.2g}" for each in vector[:4])
-    return f"in the direction ({entries}{', ...' if len(vector) > 4 else ''})"
+    entries = ", ".join(f"{each:.1g}" for each in vector[:3])
+    return f"along ({entries}{', ...' if len(vector) > 3 else ''})"

@@ -92,10 +92,7 @@ def _flat(points: FloatArray, names: Sequence[str]) -> Iterator[str]:
 def _off_the_sphere(dimension: int) -> str:
     if dimension == 2:
         return "pass their angles, np.arctan2(y, x), and a model on ncbayes.spaces.Torus(1)"
-    return (
-        f"describe the rows by {dimension - 1} numbers, such as angles, with a model that has the "
-        "sphere's area in its log_base, or keep the length in the data"
-    )
+    return f"describe the rows by {dimension - 1} numbers, such as angles, or keep their lengths"
 
 
 def _dependence(x: FloatArray, scaled: FloatArray, names: Sequence[str]) -> str:
@@ -159,7 +156,7 @@ def _atoms(points: FloatArray, names: Sequence[str], periodic: bool) -> Iterator
         )
     if atoms:
         yield (
-            f"many rows share one value exactly ({_listed(atoms)}), an atom that no density "
+            f"many rows share one value exactly ({_listed(atoms, 3)}), an atom that no density "
             "describes: a fit makes a narrow peak of it, if anything; fit the other rows, and "
             "report the share of these beside it"
         )
