@@ -42,7 +42,7 @@ def main() -> None:
     warnings.simplefilter("ignore", ncb.FitWarning)
     ratio = ncb.fit(MODEL, DATA, seed=1, progress=False).data.attrs["noise_ratio"]
     cases = {
-        "matched, ratio 1": {"noise": "matched"},
+        "matched, ratio 1": {"noise": "matched", "noise_ratio": 1},
         f"matched, ratio {ratio:g}": {"noise": "matched", "noise_ratio": ratio},
         f"auto (chose ratio {ratio:g})": {},
     }

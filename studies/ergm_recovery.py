@@ -29,6 +29,8 @@ def replication(seed: int, noise: str = "auto", draws: int = 1000) -> np.ndarray
     """By row: z-scores, is the truth in the 90 % interval, posterior sds, processor seconds."""
     graphs = MODEL.sample(TRUTH, GRAPHS, np.random.default_rng([0, seed]))
     settings = {"noise": noise, "seed": seed, "draws": draws, "tune": 500, "chains": 2}
+    if noise == "matched":
+        settings["noise_ratio"] = 1
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 
 def run(data=DATA, **options):
     settings = {"draws": 40, "tune": 10, "chains": 3, "seed": 5, "cores": 1, "progress": False}
-    return ncb.fit(MODEL, data, **{"noise": "matched", **settings, **options})
+    return ncb.fit(MODEL, data, **{"noise": "matched", "noise_ratio": 1, **settings, **options})
 
 
 def arrays(posterior):

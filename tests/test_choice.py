@@ -180,7 +180,7 @@ def test_matched_is_a_word_for_fixed_noise_matched_to_the_data(choices):
     for other in (schedule, given):
         np.testing.assert_array_equal(word.theta, other.theta)
     assert word.data.attrs["schedule"] == "Fixed"
-    assert word.data.attrs["noise_ratio"] == 1
+    assert word.data.attrs["noise_ratio"] == 5
     assert not choices
 
 

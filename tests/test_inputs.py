@@ -26,6 +26,8 @@ def fit(model=GAUSSIAN, data=X, **options):
     """The shortest fit; its few draws are no reason for a warning here."""
     few = {"draws": 8, "tune": 2, "chains": 1, "cores": 1, "seed": 1, "progress": False}
     few["noise"] = "matched"
+    if "noise" not in options or options["noise"] != "auto":
+        few["noise_ratio"] = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit(model, data, **{**few, **options})

@@ -20,6 +20,8 @@ COLUMNS = [
 
 def run(data=X, model=MODEL, **options):
     short = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "seed": 1, "progress": False}
+    if not isinstance(options.get("noise"), Auto):
+        short["noise_ratio"] = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit(model, data, **{"noise": "matched", **short, **options})

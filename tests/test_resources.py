@@ -18,7 +18,7 @@ GB = 1_000_000_000
 
 def fit(model=None, data=X, **options):
     few = {"draws": 8, "tune": 2, "chains": 1, "cores": 1, "seed": 1, "progress": False}
-    few["noise"] = "matched"
+    few |= {"noise": "matched", "noise_ratio": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         return ncb.fit(model or models.Gaussian(1), data, **{**few, **options})

@@ -145,11 +145,22 @@ class Model(Protocol):
 
 @runtime_checkable
 class Noise(Protocol):
-    """A distribution that can be drawn from and whose normalized density can be evaluated."""
+    """A distribution that can be drawn from and whose normalized density can be evaluated.
+
+    An optional power of noise made from data, point by point: ``log_density_at_rows(x, rows)``,
+    the log density at data x that each of x would have without itself, where the noise was made
+    from the ``rows`` of the fit, among which x are; anywhere else the log density.
+    """
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray: ...
 
     def log_density(self, x: FloatArray) -> FloatArray: ...
+
+
+def log_density_at_rows(noise: Noise, x: FloatArray, rows: FloatArray) -> FloatArray:
+    """Log density of the noise at data x, each without itself if the noise knows how."""
+    knows = getattr(noise, "log_density_at_rows", None)
+    return noise.log_density(x) if knows is None else np.asarray(knows(x, rows), dtype=float)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit
 
 from ncbayes.base import BoolArray, Design, FloatArray
+from ncbayes.modes import mode_line, modes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,8 @@ WORST_R_HAT = 1.01
 FEWEST_EFFECTIVE = 100
 # Beyond this many statistics the inverses that exact widths need take seconds.
 MOST_INVERTED = 600
+# Share of the trees of NUTS that may reach their limit without a word.
+MOST_CUT_OFF = 0.1
 # An AUC that a handful of pooled points out of thousands could lower no further.
 SEPARATED = 0.999
 
@@ -274,6 +277,10 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
     lines = _unfinished(tree)
     measured = [(name, *convergence(values, sets)) for name, values in quantities(tree)]
     bad, few = doubtful(measured, chains)
+    kind = _modes(tree, sets) if bad else None
+    if kind is not None:
+        lines.append(mode_line(kind, *bad[0]))
+        bad, few = ([each for each in found if each[1].startswith("log_z")] for found in (bad, few))
     if bad:
         worst, name = bad[0]
         lines.append(
@@ -293,7 +300,36 @@ def warning_lines(tree: xr.DataTree) -> list[str]:
         for name in ("unseen", "concerns")
         for line in str(tree.attrs.get(name, "")).splitlines()
     ]
-    return lines + _divergences(tree) + _separation(tree) + concerns
+    return lines + _divergences(tree) + _depth(tree) + _separation(tree) + concerns
+
+
+def _modes(tree: xr.DataTree, sets: NDArray[Any]) -> Literal["copies", "equals"] | None:
+    """Whether chains of an energy differ because their modes do."""
+    posterior = tree["posterior"].to_dataset()
+    if "theta" in posterior or "log_likelihood" not in tree["sample_stats"]:
+        return None  # the likelihood of a family has one mode
+    parameters = {
+        str(name): array.to_numpy()
+        for name, array in posterior.data_vars.items()
+        if "group" in array.dims and name != "log_z"
+    }
+    log_likelihood = tree["sample_stats"]["log_likelihood"].to_numpy()
+    return modes(parameters, log_likelihood, lambda values: convergence(values, sets)[2])
+
+
+def _depth(tree: xr.DataTree) -> list[str]:
+    """Trees of NUTS that were cut off."""
+    if "reached_max_treedepth" not in tree["sample_stats"]:
+        return []
+    reached = tree["sample_stats"]["reached_max_treedepth"].to_numpy()
+    share = float(reached.mean())
+    if share < MOST_CUT_OFF:
+        return []
+    return [
+        f"{100 * share:.0f} % of the trees of NUTS reached their limit of depth, so that draws are "
+        "close to each other; bring data and parameters to the order of 1, narrow the priors, use "
+        "more tune, or engine=ncbayes.engines.Nuts(max_depth=12)"
+    ]
 
 
 def _divergences(tree: xr.DataTree) -> list[str]:

@@ -13,7 +13,13 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import Engine, model_name
 from ncbayes.energies import Energy
 from ncbayes.fingerprints import identity
-from ncbayes.inputs import check_consistency, checked_noises, checked_schedule, checked_sizes
+from ncbayes.inputs import (
+    check_consistency,
+    checked_noises,
+    checked_schedule,
+    checked_sizes,
+    settled_ratio,
+)
 from ncbayes.posterior import Run
 from ncbayes.priors.blocks import blocks
 from ncbayes.problem import Problem, Source
@@ -21,8 +27,6 @@ from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes
 from ncbayes.threads import single_threaded
 
-# Noise points for each data point where nothing is said: the noise is only matched, not chosen.
-NOISE_RATIO = 5.0
 # Parameters that are looked at one by one.
 MOST_CHECKED = 100
 VMAP = "jax.vmap(log_density, (None, 0))"
@@ -62,7 +66,7 @@ def energy_run(
             "engine": model_name(engine),
             "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
             "schedule": type(schedule).__name__,
-            "noise_ratio": 1.0 if ratio is None else float(ratio),
+            "noise_ratio": float(ratio),
             "seed": str(entropy),
             **counts,
         }
@@ -95,9 +99,9 @@ def _problem(
 
 
 def _noise(noise: Any, noise_ratio: Any) -> tuple[Schedule, Any]:
-    """The schedule and the noise ratio: "auto" is noise matched to the data, and more of it."""
+    """The schedule and the noise ratio: "auto" is noise matched to the data."""
     if isinstance(noise, str) and noise == "auto":
-        noise, noise_ratio = "matched", NOISE_RATIO if noise_ratio is None else noise_ratio
+        noise = "matched"
     schedule, making = checked_schedule(noise)
     if making is not None:
         raise InputError(
@@ -105,7 +109,7 @@ def _noise(noise: Any, noise_ratio: Any) -> tuple[Schedule, Any]:
             '"matched" (which "auto" means here), a distribution such as '
             "ncbayes.noise.gaussian_mixture(data), or ncbayes.noise.Pooled()"
         )
-    return schedule, noise_ratio
+    return schedule, settled_ratio(noise_ratio, making)
 
 
 def _no_default(start: int, stop: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
 from ncbayes.conditioning import data_mean, default_prior
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
+from ncbayes.diagnostics import FitWarning
 from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
 from ncbayes.engines import Gibbs, Nuts
@@ -46,6 +48,7 @@ from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
 from ncbayes.resources import Size, affordable_processes, is_affordable
+from ncbayes.thinness import thin_lines
 from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
@@ -74,8 +77,7 @@ def fit(
     ----------
     model
         An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``; or an
-        ``Energy``, whose priors are its own, and for which "auto" means matched noise (with a noise
-        ratio of 5) and NUTS.
+        ``Energy``, whose priors are its own, and for which "auto" means matched noise and NUTS.
     data
         Points as rows: an array, list, pandas or polars frame, Arrow table or xarray array; or a
         mapping from group labels to such, for one fit of several groups. Columns with names are
@@ -94,7 +96,7 @@ def fit(
         (``TorusGraph``), ``priors.Horseshoe()``; and the normalizer N(0, 1000).
     noise_ratio
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
-        what ``noise="auto"`` chooses, and 1 with any other noise.
+        what ``noise="auto"`` chooses, and 5 with any other noise.
     engine
         "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
         ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. Without noise: "exact" for
@@ -119,9 +121,13 @@ def fit(
     groups = inputs.checked_data(model, data, least_rows(_named_engine(engine, model)))
     options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
     columns = inputs.fitted_columns(model, data)
+    seen = tuple(thin_lines(model.space, groups, columns))
+    for line in seen:  # before hours of sampling; the result says it too
+        warnings.warn(line, FitWarning, stacklevel=2)
     return fitted(
-        model, groups, noise, prior, noise_ratio, options, field_of(model), columns=columns
-    )
+        model, groups, noise, prior, noise_ratio, options, field_of(model), columns=columns,
+        seen=seen,
+    )  # fmt: skip
 
 
 def fitted(
@@ -134,19 +140,22 @@ def fitted(
     field: Field | None,
     calls: int = 2,
     columns: tuple[str, ...] = (),
+    seen: tuple[str, ...] = (),
 ) -> Posterior:
     """The fit of points by group, which are checked; ``options`` are those of ``fit``, in order.
 
     Warnings point at a line that is so many ``calls`` above the end of this one. ``columns`` are
-    the names of the columns of the points, where they have some.
+    the names of the columns of the points, where they have some, and ``seen`` what there is to say
+    about the points.
     """
     engine, draws, tune, chains, cores, seed, checkpoint, progress = options
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
     if cores is not None:
         inputs.checked_count("cores", cores, 1)
+    as_given, (schedule, making) = noise_ratio, inputs.checked_schedule(noise)
+    noise_ratio = inputs.settled_ratio(as_given, making)
     sizes = inputs.checked_sizes(noise_ratio, groups)
-    schedule, making = inputs.checked_schedule(noise)
     plan = schedule.plan(inputs.checked_count("draws", draws, 1), tune)
     progress = inputs.checked_progress(progress)
     path = inputs.checked_folder(checkpoint)
@@ -156,19 +165,18 @@ def fitted(
         coupled = couples_groups(model, prior, len(groups), normalizer=uses_noise(chosen))
         check_informative(model, groups, coupled)
     if not uses_noise(chosen):
-        inputs.check_no_noise(noise, noise_ratio, chosen)
+        inputs.check_no_noise(noise, as_given, chosen)
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        return finish(dataclasses.replace(run, columns=columns), calls=2)
+        return finish(dataclasses.replace(run, columns=columns, seen=seen), calls=2)
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = energy_run(
-            model, groups, noise, prior, noise_ratio, chosen, entropy, counts, cores, folder,
-            progress,
-        )  # fmt: skip
-        return finish(dataclasses.replace(run, columns=columns), calls=2)
+            model, groups, noise, prior, as_given, chosen, entropy, counts, cores, folder, progress
+        )
+        return finish(dataclasses.replace(run, columns=columns, seen=seen), calls=2)
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -195,7 +203,7 @@ def fitted(
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
-        columns=columns,
+        columns=columns, seen=seen,
     )  # fmt: skip
     run = run if making is None else _prepared(run, making, noise_ratio)
     return finish(_with_unseen(run, prior), calls=calls)

@@ -24,8 +24,6 @@ from ncbayes.priors import RandomWalk
 from ncbayes.progress import Progress, tell
 from ncbayes.spaces import Box, Region
 
-# Noise points for each data point where the user leaves it open.
-NOISE_RATIO = 5.0
 # The paper's alpha of adaptive noise in its section 4.
 ALPHA = 0.2
 # The share of noise points anywhere in the domain. Without them nothing would tell the density far
@@ -108,7 +106,7 @@ def fit_density_over_time(
         fitted model (aN, alpha = 0.2); each with a tenth of its points anywhere in the domain; or
         what ``fit`` takes.
     noise_ratio
-        Noise points for each data point; None: 5.
+        Noise points for each data point; None: 5, or what ``noise="auto"`` chooses.
     prior
         Of theta; None: ``RandomWalk(initial="separate")`` at the times. ``RandomWalk()`` is the
         paper's.
@@ -162,8 +160,6 @@ def fit_events(
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
-    if noise_ratio is None and not (isinstance(noise, Auto) or _is_word(noise, "auto")):
-        noise_ratio = NOISE_RATIO
     made = _noise(noise, groups, pooled, space)
     return fitted(model, groups, made, prior, noise_ratio, options, field, calls)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ncbayes import chains as chains_module
 from ncbayes import diagnostics
 from ncbayes.assembly import assembled
-from ncbayes.base import InputError, Noise, Segment, shown
+from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
 from ncbayes.fields import Field
@@ -26,10 +26,15 @@ from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, likelihood_of, noise_report
 from ncbayes.resources import ScoreSize, Size, worthwhile_processes
+from ncbayes.tails import is_unbounded, log_density_of, tail_concern
+from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+# Draws of each chain among which some are asked whether the model has an integral.
+LOOKED_AT = 6
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Run:
     candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
     field: Field | None = None
     columns: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -246,16 +252,33 @@ def _path(path: object) -> Path:
 
 
 def _concerns(problem: Problem, chains: Sequence[Chain], kept: int) -> list[str]:
-    """What the model itself has to say about the fit, at the posterior mean of each group."""
+    """What the model itself has to say about each group's fit, and whether it has an integral."""
     concerns = getattr(problem.model, "concerns", None)
-    if concerns is None:
+    unbounded = is_unbounded(problem.model.space)
+    if concerns is None and not unbounded:
         return []
-    coef = np.mean([chain.draws["coef"][:kept] for chain in chains], axis=(0, 1))
-    theta, lines = problem.parameters(coef)["theta"], []
-    for label, row, points in zip(problem.labels, theta, problem.data, strict=True):
+    # A few draws of each chain: all of them may fill the memory.
+    chosen = np.linspace(0, kept - 1, min(kept, LOOKED_AT)).astype(int)
+    theta = problem.parameters(np.concatenate([chain.draws["coef"][chosen] for chain in chains]))[
+        "theta"
+    ]
+    mean = np.mean([chain.draws["coef"][:kept].mean(axis=0) for chain in chains], axis=0)
+    means, lines = problem.parameters(mean)["theta"], []
+    for g, (label, points) in enumerate(zip(problem.labels, problem.data, strict=True)):
+        found = [] if concerns is None else list(concerns(means[g], points))
+        if unbounded and len(points) > 1:
+            found += _tails(problem, theta[:, g], points)
         where = f"in group {label}: " if len(problem.labels) > 1 else ""
-        lines += [where + line for line in concerns(row, points)]
+        lines += [where + line for line in found]
     return lines
+
+
+def _tails(problem: Problem, theta: FloatArray, points: FloatArray) -> list[str]:
+    model = problem.model
+    name = "log_density" if hasattr(model, "curve") else "theta . statistics + log_base"
+    with single_threaded():
+        line = tail_concern(log_density_of(model), theta, points, model.space, name)
+    return [] if line is None else [line]
 
 
 def finish(run: Run, calls: int = 1) -> Posterior:
@@ -275,7 +298,7 @@ def finish(run: Run, calls: int = 1) -> Posterior:
         **run.settings,
         "draws": asked,
     }
-    concerns = _concerns(run.problem, chains, kept)
+    concerns = [*run.seen, *_concerns(run.problem, chains, kept)]
     facts |= {"concerns": "\n".join(concerns)} if concerns else {}
     posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
     for line in posterior.warning_lines():

@@ -60,7 +60,8 @@ def prepare(
             done = adapt(problem, noise, updates, folder, report)
         made = problem.against(done.noises)
         check_sweep(made)
-        return Prepared(made, noise_ratio or 1.0, done.record)
+        assert noise_ratio is not None  # only automatic noise leaves it open
+        return Prepared(made, noise_ratio, done.record)
     trials = noise.trial_count(problem.model.space)
     with before_chains(trials * noise.batch, progress) as report:
         most = _most_affordable(noise, is_affordable, folder) if noise_ratio is None else np.inf

@@ -18,6 +18,7 @@ from ncbayes.base import (
     Schedule,
     Segment,
     in_group,
+    log_density_at_rows,
 )
 from ncbayes.contrast import Contrast, Engine, Loss, Target, contrast, model_name, statistic_names
 
@@ -40,7 +41,7 @@ class Source:
         """One group's part of ``fixed(index)``."""
         noise, rng = self.noises[group], self._rng(index, group)
         with in_group(self.labels[group], len(self.labels)):
-            return noise_set(noise, self.data[group], self.sizes[group], rng)
+            return noise_set(noise, self.data[group], self.sizes[group], rng, self._rows())
 
     def fresh(self, rng: np.random.Generator) -> NoiseState:
         return NoiseState(self.sets(self.noises, [rng] * len(self.data)), -1)
@@ -55,11 +56,15 @@ class Source:
         self, noises: Sequence[Noise], rngs: Sequence[np.random.Generator]
     ) -> tuple[NoiseSet, ...]:
         """A noise set for each group, from these distributions."""
-        made = []
+        made, rows = [], self._rows()
         for g, label in enumerate(self.labels):
             with in_group(label, len(self.labels)):
-                made.append(noise_set(noises[g], self.data[g], self.sizes[g], rngs[g]))
+                made.append(noise_set(noises[g], self.data[g], self.sizes[g], rngs[g], rows))
         return tuple(made)
+
+    def _rows(self) -> FloatArray:
+        """The points of all groups, since noise may be made from all of them."""
+        return np.concatenate(self.data)
 
 
 @dataclass(frozen=True)
@@ -154,20 +159,29 @@ class Problem:
         return replace(self, source=source)
 
 
-def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
+def noise_set(
+    noise: Noise,
+    data: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    rows: FloatArray | None = None,
+) -> NoiseSet:
     """``size`` noise points with log q there and at the data, checked.
 
-    Noise with ``folds(data, size)`` is many: the rows of a fold are set against that fold's noise
-    alone. log q then holds what a fold's own ratio of noise to data differs from that of all.
+    ``rows`` are the data of all groups, None: these. Noise that was made from them row by row
+    leaves each of them out of the density at itself. Noise with ``folds(data, size)`` is many: the
+    rows of a fold are set against that fold's noise alone. log q then holds what a fold's own ratio
+    of noise to data differs from that of all.
     """
+    rows = data if rows is None else rows
     folds = noise.folds(data, size) if hasattr(noise, "folds") else []
     if not folds:
-        return _plain_set(noise, data, size, rng)
+        return _plain_set(noise, data, size, rng, rows)
     at_data, sets = np.empty(len(data)), []
-    for rows, part, count in folds:
-        each = _plain_set(part, data[rows], count, rng)
-        shift = np.log(count / len(rows)) - np.log(size / len(data))
-        at_data[rows] = each.log_density_at_data + shift
+    for fold, part, count in folds:
+        each = _plain_set(part, data[fold], count, rng, data[fold])
+        shift = np.log(count / len(fold)) - np.log(size / len(data))
+        at_data[fold] = each.log_density_at_data + shift
         sets.append(replace(each, log_density=each.log_density + shift))
     return NoiseSet(
         np.concatenate([each.points for each in sets]),
@@ -176,20 +190,23 @@ def noise_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generato
     )
 
 
-def _plain_set(noise: Noise, data: FloatArray, size: int, rng: np.random.Generator) -> NoiseSet:
+def _plain_set(
+    noise: Noise, data: FloatArray, size: int, rng: np.random.Generator, rows: FloatArray
+) -> NoiseSet:
     points = np.asarray(noise.sample(size, rng), dtype=float)
     if points.shape != (size, data.shape[1]):
         raise InputError(
             f"{model_name(noise)}.sample must return {size} points of dimension {data.shape[1]} "
             f"like the data, got shape {points.shape}"
         )
-    at_noise = _log_density(noise, points, "its own draws")
-    at_data = _log_density(noise, data, "the data")
+    at_noise = _checked(noise, noise.log_density(points), points, "its own draws")
+    at_data = _checked(noise, log_density_at_rows(noise, data, rows), data, "the data")
     return NoiseSet(points, at_noise, at_data)
 
 
-def _log_density(noise: Noise, points: FloatArray, where: str) -> FloatArray:
-    values = np.asarray(noise.log_density(points), dtype=float)
+def _checked(noise: Noise, found: object, points: FloatArray, where: str) -> FloatArray:
+    """The log densities found at these points, if there is a finite one for each."""
+    values = np.asarray(found, dtype=float)
     if values.shape != (len(points),):
         raise InputError(
             f"{model_name(noise)}.log_density must return one number a point, shape "

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import binom
 
 import ncbayes as ncb
-from ncbayes import noise
+from ncbayes import inputs, noise
 from ncbayes.noise import consistency
 from ncbayes.noise.consistency import complaint
 from ncbayes.spaces import Binary, Box, Orthant, Reals, Region, Torus
 from ncbayes.testing import check_noise
 
-DRAWS = ncb.inputs.CHECKED_DRAWS
+DRAWS = inputs.CHECKED_DRAWS
 PLANE = np.array([[2.0, 0.6], [0.6, 1.0]])
 CORNER = Region.of([[0.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
 WIDE = Region.of([[-300.0, -300.0], [300.0, -300.0], [0.0, 300.0]])

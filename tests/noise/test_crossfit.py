@@ -135,3 +135,13 @@ def test_matched_noise_of_a_fit_is_cross_fitted():
         again = ncb.fit(model, rows, noise=noise, noise_ratio=2, **options)
     assert np.array_equal(again.theta, posterior.theta)
     assert Binary(3).contains(again.data["noise"]["points"].to_numpy()).all()
+
+
+def test_noise_made_of_it_meets_rows_by_parts_that_have_not_seen_them():
+    found = CrossFitted.match(StudentT.match, ROWS)
+    at_rows = found.log_density_at_rows(ROWS, ROWS)
+    for rows, part, _ in found.folds(ROWS, 100):
+        assert np.array_equal(at_rows[rows], part.log_density(ROWS[rows]))
+    elsewhere = found.log_density_at_rows(ROWS[:5], ROWS)
+    assert np.array_equal(elsewhere, found.whole.log_density(ROWS[:5]))
+    assert at_rows.mean() < found.log_density(ROWS).mean()

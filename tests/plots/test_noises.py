@@ -28,13 +28,13 @@ def uniform():
 @pytest.fixture(scope="module")
 def adaptive():
     opposite = ncb.noise.VonMises([np.pi], [3.0])
-    return fit(ANGLE, angles(200), noise=ncb.noise.Adaptive(opposite, batch=50))
+    return fit(ANGLE, angles(200), noise=ncb.noise.Adaptive(opposite, batch=50), noise_ratio=1)
 
 
 @pytest.fixture(scope="module")
 def pooled():
     data = {name: angles(size, size) for name, size in (("a", 60), ("b", 90), ("c", 120))}
-    return fit(ANGLE, data, noise=ncb.noise.Pooled(sets=4))
+    return fit(ANGLE, data, noise=ncb.noise.Pooled(sets=4), noise_ratio=1)
 
 
 def labels(axis):

@@ -93,6 +93,7 @@ class Nuts:
             "log_likelihood": float(facts["log_likelihood"]),
             "largest_log_odds": float(facts["largest_log_odds"]),
             "diverging": bool(facts["diverging"]),
+            "reached_max_treedepth": bool(facts["cut_off"]),
             "acceptance_rate": float(facts["acceptance_rate"]),
             "n_steps": int(facts["n_steps"]),
             "step_size": float(memory["step_size"]),
@@ -212,6 +213,8 @@ def _transition() -> Function:
             "log_likelihood": value,
             "largest_log_odds": largest,
             "diverging": info.is_divergent,
+            "cut_off": (info.num_trajectory_expansions >= depth)
+            & ~(info.is_turning | info.is_divergent),
             "acceptance_rate": info.acceptance_rate,
             "n_steps": info.num_integration_steps,
         }

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, InputError, Noise, shown
+from ncbayes.base import FloatArray, InputError, Noise, log_density_at_rows, shown
 from ncbayes.noise.distributions import Uniform
 
 # A tenth of the rows is left out at a time: noise of the others is hardly worse, and quick to fit.
@@ -88,6 +88,18 @@ class CrossFitted:
 
     def log_density(self, x: FloatArray) -> FloatArray:
         return self.whole.log_density(x)
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """At its own rows, the density of the part that has not seen them: for noise made of this.
+
+        Such as the model tempered from here, which is drawn from the whole.
+        """
+        if not np.array_equal(x, self.rows):
+            return log_density_at_rows(self.whole, x, rows)
+        fold, found = _folds(len(x), len(self.parts)), np.empty(len(x))
+        for k, part in enumerate(self.parts):
+            found[fold == k] = part.log_density(x[fold == k])
+        return found
 
     def folds(self, data: FloatArray, size: int) -> list[tuple[NDArray[np.intp], Noise, int]]:
         """Rows of each fold, its noise, and its share of ``size`` noise points.

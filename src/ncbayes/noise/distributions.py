@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, i0e, i1e, xlog1py, xlogy
 
-from ncbayes.base import FloatArray, InputError, Noise, Space, shown
+from ncbayes.base import FloatArray, InputError, Noise, Space, log_density_at_rows, shown
 from ncbayes.noise.checks import (
     check_columns,
     check_df,
@@ -280,10 +280,17 @@ class Product:
         return np.hstack([part.sample(size, rng) for part in self.parts])
 
     def log_density(self, x: FloatArray) -> FloatArray:
+        pairs = zip(self.parts, self._blocks(x), strict=True)
+        return np.asarray(np.sum([part.log_density(block) for part, block in pairs], axis=0))
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        triples = zip(self.parts, self._blocks(x), self._blocks(rows), strict=True)
+        return np.asarray(np.sum([log_density_at_rows(*each) for each in triples], axis=0))
+
+    def _blocks(self, x: FloatArray) -> list[FloatArray]:
+        """The columns of each part."""
         ends = np.cumsum([part.dimension for part in self.parts])
-        blocks = np.split(x, ends[:-1], axis=1)
-        terms = [part.log_density(block) for part, block in zip(self.parts, blocks, strict=True)]
-        return np.asarray(np.sum(terms, axis=0), np.float64)
+        return np.split(x, ends[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,9 +326,15 @@ class Mixture:
         return draws
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        terms = np.stack([part.log_density(x) for part in self.parts])
+        return self._mixed([part.log_density(x) for part in self.parts])
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        return self._mixed([log_density_at_rows(part, x, rows) for part in self.parts])
+
+    def _mixed(self, terms: Sequence[FloatArray]) -> FloatArray:
+        """The log density of the mixture, of those of its parts."""
         log_weights = np.log(row(self.weights))[:, None]
-        return np.asarray(np.logaddexp.reduce(terms + log_weights, axis=0), np.float64)
+        return np.asarray(np.logaddexp.reduce(np.stack(terms) + log_weights, axis=0), np.float64)
 
 
 @singledispatch

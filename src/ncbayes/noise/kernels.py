@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, i0e, ndtr, ndtri
 
 from ncbayes.base import FloatArray, InputError, Space, shown
@@ -30,6 +31,9 @@ from ncbayes.spaces import (
 
 # Entries of the table of points by kernels that is held at a time: 16 MB.
 CHUNK = 2_000_000
+# Share of the kernels at rows of the fit from which on they were matched to these rows. Points of
+# another sample are rows by accident at most, where data are rounded or discrete.
+SAME_SAMPLE = 0.5
 
 
 class Kernels(Protocol):
@@ -73,9 +77,10 @@ class KernelDensity:
     too low right at an end where the data do not thin out. Binary: Aitchison and Aitken (1976),
     ``bandwidth_j`` the probability of a flip, at most 1/2. A single number serves all columns.
 
-    Made for 1 to 3 columns. At the data themselves every point counts its own kernel, so with few
-    rows or many columns the noise lies too close to the data, its density there is too high, and
-    the fit is biased; use ``margins``, ``Tree`` or a wider bandwidth then.
+    ``log_density`` counts every kernel, also a point's own where x is one of the points. Where a
+    fit sets the noise against the very rows that its kernels lie at, each row's own kernel is left
+    out of the density there (``log_density_at_rows``): the row says nothing about the others'
+    density, and counting it would make the noise seem likelier at the data than it is.
     """
 
     points: ArrayLike
@@ -141,13 +146,37 @@ class KernelDensity:
         return _kernels(self.space).draws(centers[chosen], widths, rng)
 
     def log_density(self, x: FloatArray) -> FloatArray:
+        return self._log_density(x, np.full(len(x), -1))
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The log density at the data x without their own kernels, if kernels lie at ``rows``.
+
+        The mean over the other points, ``sum over j != i of K(x_i | x_j) / (kernels - 1)``; of
+        several equal points one is left out. ``rows`` are all data of the fit, among which x are:
+        unless at least half of the points are rows, the kernels are those of another sample, and
+        nothing is left out.
+        """
+        points = _keys(as_points(self.points, self.space, "KernelDensity", minimum=1))
+        shared = Counter(points) & Counter(_keys(rows))
+        if shared.total() < SAME_SAMPLE * len(points):
+            return self.log_density(x)
+        place = {key: k for k, key in enumerate(points) if key in shared}
+        return self._log_density(x, np.array([place.get(key, -1) for key in _keys(x)], dtype=int))
+
+    def _log_density(self, x: FloatArray, own: NDArray[np.int_]) -> FloatArray:
+        """The log density at x, leaving out the kernel ``own`` of each row; -1: none."""
         kernels, (centers, widths) = _kernels(self.space), self._centers_widths()
         inside = np.flatnonzero(self.space.contains(x))
         density = np.full(len(x), -np.inf)
         rows = max(1, CHUNK // len(centers))
         for start in range(0, len(inside), rows):
             chunk = inside[start : start + rows]
-            density[chunk] = _log_mean_exp(kernels.logs(x[chunk], centers, widths))
+            logs = kernels.logs(x[chunk], centers, widths)
+            left_out = np.flatnonzero(own[chunk] >= 0)
+            logs[left_out, own[chunk[left_out]]] = -np.inf
+            count = len(centers) - (own[chunk] >= 0)
+            with np.errstate(divide="ignore"):
+                density[chunk] = _log_sum_exp(logs) - np.log(count)
         return density
 
     def _centers_widths(self) -> tuple[FloatArray, FloatArray]:
@@ -329,10 +358,15 @@ def _deviations(points: FloatArray) -> FloatArray:
     return np.asarray(points.std(axis=0, ddof=1), np.float64)
 
 
-def _log_mean_exp(logs: FloatArray) -> FloatArray:
-    """Log of the mean of ``exp(logs)`` along rows; -inf where all are."""
+def _keys(points: FloatArray) -> list[bytes]:
+    """What equal points share; adding 0 makes -0.0 and 0.0 equal."""
+    return [point.tobytes() for point in points + 0.0]
+
+
+def _log_sum_exp(logs: FloatArray) -> FloatArray:
+    """Log of the sum of ``exp(logs)`` along rows; -inf where all are."""
     top = logs.max(axis=1)
     shift = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        mean = np.log(np.exp(logs - shift[:, None]).mean(axis=1))
-    return np.asarray(shift + mean, np.float64)
+        total = np.log(np.exp(logs - shift[:, None]).sum(axis=1))
+    return np.asarray(shift + total, np.float64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Noise, Space, shown
+from ncbayes.base import FloatArray, InputError, Noise, Space, log_density_at_rows, shown
 from ncbayes.spaces import is_numeric
 
 # Draws are made until the mass is known so well, in batches, and at most so many. They come from
@@ -80,6 +80,13 @@ class Restricted:
         inside = self.space.contains(x)
         density = np.full(len(x), -np.inf)
         density[inside] = self.noise.log_density(x[inside]) - self.log_mass
+        return density
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        # One kernel of many moves the mass by a share of 1 / kernels, the same for all rows.
+        inside = self.space.contains(x)
+        density = np.full(len(x), -np.inf)
+        density[inside] = log_density_at_rows(self.noise, x[inside], rows) - self.log_mass
         return density
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, InputError, Model, Noise, shown
+from ncbayes.base import FloatArray, InputError, Model, Noise, log_density_at_rows, shown
 
 # Entries of a matrix of statistics or proposals held at once: 16 MB.
 MOST_ENTRIES = 2_000_000
@@ -107,9 +107,16 @@ class Resampled:
         return np.asarray(proposals[systematic(tempered_by(self.tempering.alpha, tilt), size, rng)])
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        tilt = log_tilt(self.model, self.tempering.theta, self.base, x)
+        return self._log_density(x, self.base.log_density(x))
+
+    def log_density_at_rows(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        return self._log_density(x, log_density_at_rows(self.base, x, rows))
+
+    def _log_density(self, x: FloatArray, log_base: FloatArray) -> FloatArray:
+        """The log density at x, where the base has log density ``log_base``."""
+        model = log_unnormalized(self.model, self.tempering.theta, x)
         with np.errstate(invalid="ignore"):  # where both are -inf there is no density at all
-            value = self.base.log_density(x) + tempered_by(self.tempering.alpha, tilt)
+            value = log_base + tempered_by(self.tempering.alpha, _tilt(model, log_base))
             value -= self.tempering.log_z
         return np.where(np.isnan(value), -np.inf, value)
 
@@ -169,8 +176,12 @@ def exponent(model: Model, theta: FloatArray, x: FloatArray) -> FloatArray:
 
 def log_tilt(model: Model, theta: FloatArray, base: Noise, x: FloatArray) -> FloatArray:
     """``log (unnormalized model / base)``: what each unit of alpha adds to the base."""
+    return _tilt(log_unnormalized(model, theta, x), base.log_density(x))
+
+
+def _tilt(log_model: FloatArray, log_base: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
-        tilt = log_unnormalized(model, theta, x) - base.log_density(x)
+        tilt = log_model - log_base
     return np.where(np.isnan(tilt), -np.inf, tilt)
 
 
