@@ -69,7 +69,8 @@ def truths(cell: Cell) -> list[np.ndarray]:
     first[columns[CHANGED, 0]] += cell.change
     if cell.balanced:
         for theta in (first, second):
-            np.add.at(theta, cell.model.pairs, -theta[columns[:, 0]] / 2)
+            for ends in cell.model.pairs:
+                np.add.at(theta, ends, -theta[columns[:, 0]] / 2)
     second[: len(cell.model.nodes)] += cell.margin
     return [first, second]
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2, false_discovery_control
 from ncbayes.graphs import evidence
 
 # Of edges that do not differ, in the checks below.
-EDGES, DRAWS, LIMIT = 1500, 400, 0.1
+EDGES, DRAWS, LIMIT = 500, 300, 0.1
 # Five sds of a share of EDGES at LIMIT: a false alarm in a million.
 SLACK = 5 * math.sqrt(LIMIT * (1 - LIMIT) / EDGES)
 
@@ -54,7 +54,7 @@ def test_under_no_difference_the_nominal_share_is_selected(size, seed):
     """And the broken twin, one interval a coefficient, selects three times as many."""
     first, second = without_difference(size, np.random.default_rng(seed), (1.0, 3.0))
     share = np.mean(evidence.tail_mass(first - second) < LIMIT)
-    assert LIMIT - 0.04 < share < LIMIT + SLACK
+    assert LIMIT - SLACK < share < LIMIT + SLACK
     if size > 1:
         assert some_interval_excludes_zero(first - second).mean() > LIMIT + SLACK
         assert (np.linalg.norm(first - second, axis=2) > 0.1).mean() > 0.99
@@ -130,7 +130,8 @@ def test_masses_grow_with_the_threshold(seed):
     draws = np.random.default_rng(seed).normal(1.0, 0.3, size=(1000, 1, 2))
     masses = [evidence.tail_mass(draws, threshold)[0] for threshold in (0.0, 0.5, 1.0, 2.0)]
     assert masses == sorted(masses)
-    assert masses[0] < 0.01 and masses[-1] == 1
+    assert masses[0] < 0.01
+    assert masses[-1] == 1
     means, covariances = draws.mean(axis=0), np.cov(draws[:, 0].T)[None]
     normal = [evidence.normal_mass(means, covariances, 1e6, each)[0] for each in (0.0, 0.5, 2.0)]
     assert normal == pytest.approx([masses[0], masses[1], masses[3]], abs=0.01)
