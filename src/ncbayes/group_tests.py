@@ -97,14 +97,17 @@ def difference(
     parts = [_part(model, data, center, rng) for data in groups]
     coefs = _restricted(parts, shared, model)
     steps, covariances = [], []
+    total = sum(part.count for part in parts)
     for part, coef in zip(parts, coefs, strict=True):
         inverse = np.linalg.inv(part.posterior.curvature(coef))
         steps.append(inverse @ part.posterior.gradient(coef))
         if part.binary:
             moved = part.scores(coef) @ inverse
             moved = moved - moved.mean(axis=0)
-            # Scores at an estimate are smaller than at the truth by this share.
-            inverse = moved.T @ moved * (part.count / max(part.count - len(coef), 1))
+            # At an estimate scores are smaller than at the truth: its rows pay for its own
+            # coefficients and for a part of the shared ones.
+            paid = len(coef) - len(shared) + len(shared) * part.count / total
+            inverse = moved.T @ moved * (part.count / max(part.count - paid, 1))
         covariances.append(inverse)
     return Difference(
         coefs[0][shared],
