@@ -13,6 +13,7 @@ import xarray as xr
 import ncbayes as ncb
 from ncbayes import couplings, graphs
 from ncbayes.contrast import statistic_names
+from ncbayes.graphs import evidence
 from ncbayes.models import Ising, TorusGraph
 
 KINDS = ("cos_minus", "sin_minus", "cos_plus", "sin_plus")
@@ -271,38 +272,45 @@ def test_regions_may_be_a_series_and_follow_its_labels(seed):
 
 
 def differences(first, second):
-    """By kind, and of the norms, (draw,)."""
-    before, after = np.array(list(first.values())), np.array(list(second.values()))
-    return before - after, np.linalg.norm(before, axis=0) - np.linalg.norm(after, axis=0)
+    """By kind, (draw, kind), and along what both share, (draw,)."""
+    before, after = np.array(list(first.values())).T, np.array(list(second.values())).T
+    change = before - after
+    return change, change @ evidence.shared_direction(before[:, None], change[:, None])[0]
 
 
-def check_contrast(change, norms, row, level, threshold):
+def check_contrast(change, strength, row, level, threshold):
     tail = (1 - level) / 2
-    low, median, high = np.quantile(change, [tail, 0.5, 1 - tail], axis=1)
+    low, median, high = np.quantile(change, [tail, 0.5, 1 - tail], axis=0)
     for k, kind in enumerate(KINDS):
         found = row[[f"{kind}_low", kind, f"{kind}_high"]].tolist()
         assert found == pytest.approx([low[k], median[k], high[k]])
-    assert row["selected"] == ((low > 0) | (high < 0)).any()
-    assert row["strength"] == pytest.approx(np.abs(median).sum())
-    assert row["probability"] == np.mean(np.linalg.norm(change, axis=0) > threshold)
-    assert row["probability_stronger"] == np.mean(norms > 0)
-    names = [f"norm_difference{end}" for end in ("_low", "", "_high")]
-    assert row[names].tolist() == pytest.approx(np.quantile(norms, [tail, 0.5, 1 - tail]))
+    assert row["norm"] == pytest.approx(np.median(np.linalg.norm(change, axis=1)))
+    assert row["p_value"] == pytest.approx(evidence.tail_mass(change[:, None], threshold)[0])
+    assert row["probability_stronger"] == np.mean(strength > 0)
+    names = [f"strength_difference{end}" for end in ("_low", "", "_high")]
+    assert row[names].tolist() == pytest.approx(np.quantile(strength, [tail, 0.5, 1 - tail]))
 
 
+# Posteriors made by hand have no model for a test without the prior.
+draws_alone = pytest.mark.filterwarnings("ignore:the p values of graphs.contrast rest on the draws")
+
+
+@draws_alone
 def test_contrast_of_groups_is_of_joint_draws(seed):
     both = random(TORUS, seed, groups=("rest", "task"))
     table = graphs.contrast(both, groups=("task", "rest"), level=0.8, threshold=0.2)
     assert len(table) == 4
+    assert (np.diff(table["p_value"]) >= 0).all()
     for _, row in table.iterrows():
         ends = row["node1"], row["node2"]
         task, rest = (of_edge(both, TORUS, *ends, group) for group in (1, 0))
-        change, norms = differences(task, rest)
-        check_contrast(change, norms, row, 0.8, 0.2)
+        change, strength = differences(task, rest)
+        check_contrast(change, strength, row, 0.8, 0.2)
     again = graphs.contrast(both, both, groups=("task", "rest"), level=0.8, threshold=0.2)
     pd.testing.assert_frame_equal(again, table)
 
 
+@draws_alone
 def test_contrast_of_posteriors_thins_the_longer_and_turns_the_second(seed):
     long, short = random(TORUS, seed, draws=50), random(TORUS, seed + 1, chains=1, draws=40)
     table = graphs.contrast(long, short)
@@ -311,10 +319,11 @@ def test_contrast_of_posteriors_thins_the_longer_and_turns_the_second(seed):
         first, second = of_edge(long, TORUS, *ends), of_edge(short, TORUS, *ends)
         first = {kind: x[[5 * i // 2 for i in range(40)]] for kind, x in first.items()}
         second = {kind: np.concatenate([x[20:], x[:20]]) for kind, x in second.items()}
-        change, norms = differences(first, second)
-        check_contrast(change, norms, row, 0.9, 0.1)
+        change, strength = differences(first, second)
+        check_contrast(change, strength, row, 0.9, 0.0)
 
 
+@draws_alone
 def test_contrast_of_fits_with_the_same_random_numbers_is_not_too_narrow(seed):
     """Two posteriors with the same draws: paired as they come, they would differ by nothing."""
     one = random(TORUS, seed, draws=4000)
@@ -326,8 +335,10 @@ def test_contrast_of_fits_with_the_same_random_numbers_is_not_too_narrow(seed):
     assert sd == pytest.approx(0.2 * math.sqrt(2), rel=0.1)
     joint = graphs.contrast(one, one, groups=("all", "all"))
     assert (joint["cos_minus_high"] - joint["cos_minus_low"]).max() == 0
+    assert (joint["p_value"] == 1).all()
 
 
+@draws_alone
 def test_contrast_takes_one_group_of_each_posterior(seed):
     both, other = random(TORUS, seed, groups=("rest", "task")), random(TORUS, seed + 1)
     alone = by_hand(TORUS, both.theta.values[:, :, [1]])
@@ -445,6 +456,13 @@ ROTATIONAL = random(TorusGraph(NODES, reflectional=False), 1)
         (lambda: graphs.contrast(POSTERIOR, groups="ab"), "groups must be the labels of two"),
         (lambda: graphs.contrast(POSTERIOR, groups=("a",)), "groups must be the labels of two"),
         (lambda: graphs.contrast(POSTERIOR, groups=("all", "b")), r"groups \['all'\].* is 'b'"),
+        (lambda: graphs.contrast(TWO, groups=("rest", "task"), rule="interval"), '"strength", got'),
+        (lambda: graphs.contrast(TWO, groups=("rest", "task"), control=3), '"fdr" or "edge", got'),
+        (lambda: graphs.contrast(TWO, groups=("rest", "task"), model=3), "the one that was fitted"),
+        (
+            lambda: graphs.contrast(TWO, groups=("rest", "task"), model=TorusGraph(3)),
+            "the same graph, their nodes differ",
+        ),
         (lambda: graphs.adjacency(POSTERIOR, weight="norm"), r'weight must be "strength", "prob'),
         (lambda: graphs.phase_difference(POSTERIOR, kind="lag"), r'kind must be "difference" or'),
         (lambda: graphs.phase_difference(ROTATIONAL, kind="sum"), r"reflectional=True"),

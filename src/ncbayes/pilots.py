@@ -43,14 +43,25 @@ def pilot(model: Model, data: FloatArray, rng: np.random.Generator) -> Pilot:
     alone = data_alone(model, data)
     total = alone.design.rmatvec(np.ones(len(data)))[:-1]
     size = len(total)
-    within = weak_normal((alone,), 0, size).gaussian({}, (1, size))[0].within[0]
-    penalty = np.diag(within) if within.ndim == 1 else np.array(within)
+    penalty = weak_penalty(alone)
     rows = min(len(data), MOST_ENTRIES // (data.shape[1] * size))
     if rows >= min(len(data), FEWEST_ROWS):
         with suppress(InputError):  # a model that is not binary
             each = conditionals_loss(model, data[:rows], rng).contrast
             return Pilot(_mode(each, penalty), total, penalty)
     return Pilot(_against_noise(model, data, penalty, rng), total, penalty)
+
+
+def weak_penalty(alone: Contrast) -> FloatArray:
+    """The precision of a weak prior on the scale of these data."""
+    size = alone.design.shape[1] - 1
+    within = weak_normal((alone,), 0, size).gaussian({}, (1, size))[0].within[0]
+    return np.diag(within) if within.ndim == 1 else np.array(within)
+
+
+def with_normalizer(penalty: FloatArray) -> FloatArray:
+    """The penalty for theta and a free normalizer."""
+    return np.pad(penalty, ((0, 1), (0, 1)))
 
 
 def _against_noise(
@@ -64,9 +75,7 @@ def _against_noise(
         each = contrast(model, data, noise, None if hasattr(model, "design") else center)
     except InputError:
         return np.zeros(len(penalty))  # a space without noise of its own
-    precision = np.zeros((len(penalty) + 1,) * 2)
-    precision[:-1, :-1] = penalty
-    return _mode(each, precision)[: len(penalty)]
+    return _mode(each, with_normalizer(penalty))[: len(penalty)]
 
 
 def _mode(each: Contrast, precision: FloatArray) -> FloatArray:

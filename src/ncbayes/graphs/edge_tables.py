@@ -1,19 +1,4 @@
-"""Read-outs of graphical models: which edges there are, how strong, and how sure that is.
-
-An edge has one or more coefficients: ``cos_minus, sin_minus, cos_plus, sin_plus`` for a torus graph
-(of cos and sin of xj - xk and of xj + xk), ``coupling`` for zeros and ones, spins and counts,
-``precision`` for a truncated Gaussian graph. Two sizes of an edge:
-
-    strength = sum over its coefficients of |posterior median|      one number (the paper's)
-    norm     = sqrt(sum over its coefficients of theta^2)           one number a draw
-
-Two rules select edges (the paper's section 5):
-
-    "median"      some |posterior median| exceeds ``threshold``
-    "interval"    some equal-tailed interval of ``level`` excludes zero
-
-Whatever the rule, ``probability`` is the posterior probability that the norm exceeds ``threshold``.
-"""
+"""Tables of edges: which there are, how strong, and how sure that is."""
 
 from __future__ import annotations
 
@@ -29,9 +14,7 @@ from ncbayes.base import BoolArray, FloatArray, InputError, shown
 from ncbayes.couplings import (
     Couplings,
     check_level,
-    check_same_graph,
     couplings,
-    paired,
     region_of,
 )
 from ncbayes.posterior import Posterior
@@ -142,9 +125,9 @@ def phase_difference(
     """
     import pandas as pd
 
-    _check_posterior("graphs.phase_difference", posterior)
+    check_posterior("graphs.phase_difference", posterior)
     check_level(level)
-    _check_threshold(threshold)
+    check_threshold(threshold)
     if not isinstance(kind, str) or kind not in WAVES:
         raise InputError(f'kind must be "difference" or "sum", got {shown(kind)}')
     found = couplings(posterior.data, group)
@@ -156,12 +139,12 @@ def phase_difference(
         )
     a, b = (found.draws[:, :, found.graph.kinds.index(wave)] for wave in WAVES[kind])
     concentration = np.hypot(a, b)
-    low, median, high = _interval(concentration, level)
+    low, median, high = interval(concentration, level)
     arcs = [_arc(angles, level) for angles in np.arctan2(b, a).T]
     names = ("angle", "angle_median", "angle_low", "angle_high")
     return pd.DataFrame(
         {
-            **_ends(found),
+            **node_columns(found),
             **{name: [arc[position] for arc in arcs] for position, name in enumerate(names)},
             "concentration": median,
             "concentration_low": low,
@@ -198,7 +181,7 @@ def regions(
     for pair in sorted(set(pairs), key=lambda each: (order[each[0]], order[each[1]])):
         ours = np.array([each == pair for each in pairs])
         counts = (found.norms[:, ours] > threshold).sum(axis=1)
-        low, median, high = _interval(counts, level, method="inverted_cdf")
+        low, median, high = interval(counts, level, method="inverted_cdf")
         selected, strength = table["selected"][ours], table["strength"][ours]
         edge_numbers = len(selected), int(selected.sum()), selected.mean(), strength.mean()
         rows.append((*pair, *edge_numbers, int(median), int(low), int(high)))
@@ -206,57 +189,10 @@ def regions(
     return pd.DataFrame(rows, columns=names_of_columns.split())
 
 
-def contrast(
-    first: Posterior,
-    second: Posterior | None = None,
-    rule: str = "interval",
-    threshold: float = 0.1,
-    level: float = 0.9,
-    groups: tuple[str, str] | None = None,
-) -> pd.DataFrame:
-    """How the couplings of two conditions differ, edge by edge: first less second.
-
-    Two posteriors of the same graph, which must be independent; or one posterior with ``groups``,
-    the labels of two of its groups, whose draws are joint; or two, with the group of each.
-    The columns are those of ``edges``, for the difference of the coefficients: ``selected`` tells
-    where the two differ by the rule, ``probability`` is that of the norm of the difference.
-    ``norm_difference`` is the posterior median of norm(first) - norm(second), with its interval,
-    and ``probability_stronger`` the posterior probability that it is positive.
-
-    Draws of independent posteriors are paired in the order of the chains, the second turned by half
-    its length, so that fits with the same seed do not share random numbers in a pair; the longer
-    one is thinned evenly.
-    """
-    _check_posterior("graphs.contrast", first)
-    joint = second is None or second is first
-    other = first if second is None else second
-    _check_posterior("graphs.contrast", other)
-    known = [each.theta["group"].to_numpy().tolist() for each in (first, other)]
-    if groups is None and (joint or max(map(len, known)) > 1):
-        raise InputError(
-            "graphs.contrast needs two posteriors of one group each, or groups=(a, b), the labels "
-            "of two groups of one posterior, or of one group of each of two; the first has "
-            f"{shown(known[0])}, the second {shown(known[1])}"
-        )
-    labels = (None, None) if groups is None else _two_labels(groups)
-    before, after = couplings(first.data, labels[0]), couplings(other.data, labels[1])
-    check_same_graph(before.graph, after.graph)
-    if not joint:
-        before, after = paired(before, after)
-    change = Couplings(before.graph, before.draws - after.draws)
-    table = _table(change, rule, threshold, level)
-    norms = before.norms - after.norms
-    low, median, high = _interval(norms, level)
-    table["norm_difference"] = median
-    table["norm_difference_low"], table["norm_difference_high"] = low, high
-    table["probability_stronger"] = (norms > 0).mean(axis=0)
-    return _strongest_first(table)
-
-
 def _read(
     name: str, posterior: Posterior, rule: str, threshold: float, level: float, group: str | None
 ) -> tuple[Couplings, pd.DataFrame]:
-    _check_posterior(name, posterior)
+    check_posterior(name, posterior)
     found = couplings(posterior.data, group)
     return found, _table(found, rule, threshold, level)
 
@@ -266,12 +202,12 @@ def _table(found: Couplings, rule: str, threshold: float, level: float) -> pd.Da
     import pandas as pd
 
     check_level(level)
-    _check_threshold(threshold)
-    low, median, high = _interval(found.draws, level)
+    check_threshold(threshold)
+    low, median, high = interval(found.draws, level)
     selected = _selected(rule, threshold, low, median, high)
     probability = (found.norms > threshold).mean(axis=0)
     columns: dict[str, Any] = {
-        **_ends(found),
+        **node_columns(found),
         "selected": selected,
         "strength": np.abs(median).sum(axis=1),
         "norm": np.median(found.norms, axis=0),
@@ -304,12 +240,13 @@ def _selected(
     return np.asarray(found.any(axis=1))
 
 
-def _ends(found: Couplings) -> dict[str, list[str]]:
+def node_columns(found: Couplings) -> dict[str, list[str]]:
+    """The names of the nodes of every edge."""
     pairs = found.graph.edges
     return {"node1": [one for one, _ in pairs], "node2": [other for _, other in pairs]}
 
 
-def _interval(
+def interval(
     draws: NDArray[Any], level: float, method: str = "linear"
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lower end, median and upper end of the equal-tailed interval, over the first axis."""
@@ -330,7 +267,8 @@ def _arc(angles: FloatArray, level: float) -> tuple[float, float, float, float]:
     return center, center + float(np.median(turned)), center + low[best], center + high[best]
 
 
-def _check_posterior(name: str, posterior: object) -> None:
+def check_posterior(name: str, posterior: object) -> None:
+    """Raise InputError unless it is a posterior; ``name`` is what asks for it."""
     if not isinstance(posterior, Posterior):
         raise InputError(
             f"{name} needs the posterior that ncbayes.fit or ncbayes.load returns, got "
@@ -338,18 +276,10 @@ def _check_posterior(name: str, posterior: object) -> None:
         )
 
 
-def _check_threshold(threshold: object) -> None:
+def check_threshold(threshold: object) -> None:
+    """Raise InputError unless it is a finite number, 0 or more."""
     number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not number or not 0 <= float(threshold) < math.inf:  # type: ignore[arg-type]
         raise InputError(
             f"threshold must be a finite number, 0 or more, such as 0.1, got {shown(threshold)}"
         )
-
-
-def _two_labels(groups: object) -> tuple[Any, Any]:
-    if isinstance(groups, str) or not isinstance(groups, Sequence) or len(groups) != 2:
-        raise InputError(
-            f"groups must be the labels of two groups, such as ('task', 'rest'), got "
-            f"{shown(groups)}"
-        )
-    return groups[0], groups[1]
