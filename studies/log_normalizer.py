@@ -80,7 +80,7 @@ def one(dimension: int, seed: int, as_energy: bool, sweeps: int) -> dict[str, fl
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         posterior = ncb.fit(model, data, seed=seed, **options)
-        score = ncb.scores.log_score(posterior, held_out, draws=400)
+        score = ncb.scores.log_score(posterior, held_out, draws=400, seed=seed)
     tree = posterior.data["posterior"]
     if as_energy:
         theta = np.concatenate([tree["a"].to_numpy()[..., None], tree["t"].to_numpy()], axis=-1)

@@ -276,7 +276,7 @@ def test_what_the_guard_refuses_is_not_tried():
     for name in ("alpha", "log_z", "work", "kept"):
         assert np.isnan(found[name]).all()
     assert found["reason"].tolist() == [["uncertain normalizer"]]
-    assert isinstance(posterior.run.problem.source.noises[0], ncb.noise.VonMises)
+    assert isinstance(posterior.run.problem.source.noises[0].whole, ncb.noise.VonMises)
     lines = posterior.noise_report().lines
     assert lines[-2] == (
         "1 was refused by the guard: the normalizer of the new noise is too uncertain "
@@ -342,7 +342,7 @@ def test_groups_adapt_apart(monkeypatch, restless):
     assert record(posterior)["made"].tolist() == [[1.0, 0.0]]
     one, two = posterior.run.problem.source.noises
     assert isinstance(one, Resampled)
-    assert isinstance(two, ncb.noise.VonMises)
+    assert isinstance(two.whole, ncb.noise.VonMises)
 
 
 def test_noise_by_group_is_where_each_group_starts():

@@ -253,7 +253,7 @@ def test_a_fit_sees_what_the_theory_says(big, ratio):
 def test_the_posterior_has_the_standard_errors_of_efficiency(seed):
     model, theta, noise = parts("von Mises")
     data = model.sample(theta, 1000, np.random.default_rng([6, seed]))
-    posterior = short(model, data, noise=noise, draws=1000, tune=50, seed=seed)
+    posterior = short(model, data, noise=noise, noise_ratio=1, draws=1000, tune=50, seed=seed)
     table = efficiency(posterior)
     assert list(table.index) == ["cos", "sin"]
     sd = posterior.theta.to_numpy()[0, :, 0].std(axis=0)
@@ -350,7 +350,7 @@ class TestFits:
         model = ncb.models.Gaussian(6)
         data = np.random.default_rng(1).standard_normal((12, 6))
         with pytest.raises(ncb.InputError, match="24 points can't tell how 27 statistics vary"):
-            observed(short(model, data))
+            observed(short(model, data, noise_ratio=1))
 
 
 def test_the_search_for_a_ratio_is_exact_where_noise_is_the_model():

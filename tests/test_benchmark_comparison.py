@@ -57,7 +57,8 @@ def test_the_papers_density_sampler_agrees_with_ours(seed):
         prior=ncb.priors.RandomWalk(), engine=ncb.engines.Gibbs(method="one_at_a_time", leap=False),
         tune=200, draws=4000, chains=1, cores=1, seed=seed, progress=False,
     )  # fmt: skip
-    theta, beta = posterior.theta.to_numpy()[0], -posterior.log_z.to_numpy()[0]
+    theta = posterior.theta.to_numpy()[0]
+    beta = -posterior.data["normalizer"]["contrast_log_z"].to_numpy()[0]
     variance = posterior.data["posterior"]["theta.variance"].to_numpy()[0]
     ours = np.column_stack([theta.reshape(len(theta), -1), beta, np.log(variance)])[None]
     parts = density.by_time(posterior, SimpleNamespace(model=model))

@@ -176,7 +176,8 @@ def test_a_given_ratio_keeps_the_default_noise():
 
 def test_matched_is_a_word_for_fixed_noise_matched_to_the_data(choices):
     word, schedule = run(noise="matched"), run(noise=ncb.noise.Fixed())
-    given = run(noise=ncb.noise.matched(MODEL.space, DATA))
+    noise = ncb.noise.CrossFitted.match(lambda rows: ncb.noise.matched(MODEL.space, rows), DATA)
+    given = run(noise=noise)
     for other in (schedule, given):
         np.testing.assert_array_equal(word.theta, other.theta)
     assert word.data.attrs["schedule"] == "Fixed"

@@ -28,7 +28,7 @@ def test_density_plot_has_a_panel_a_group(grouped):
     figure = plots.density(posterior, model, truth=np.array([3.0, 1.0]))
     assert [axis.get_title() for axis in figure.axes] == ["a", "b"]
     labels = figure.axes[0].get_legend_handles_labels()[1]
-    assert {"data (n = 100)", "noise (m = 100)", "90 % band", "posterior median", "truth"} <= set(
+    assert {"data (n = 100)", "noise (m = 500)", "90 % band", "posterior median", "truth"} <= set(
         labels
     )
     median = next(line for line in figure.axes[0].lines if line.get_label() == "posterior median")

@@ -140,9 +140,9 @@ def test_the_name_of_a_single_column_is_free():
 )
 def test_tables_that_come_after_the_fit_are_matched_too(model, tmp_path):
     posterior = ncb.fit(model, ANGLES, **SHORT)
-    held_out = ncb.scores.log_density_draws(posterior, model, TURNED[:4])
+    held_out = ncb.scores.log_density_draws(posterior, TURNED[:4])
     np.testing.assert_array_equal(
-        held_out, ncb.scores.log_density_draws(posterior, model, ANGLES[:4].to_numpy())
+        held_out, ncb.scores.log_density_draws(posterior, ANGLES[:4].to_numpy())
     )
     checks = [
         ncb.predictive.check(posterior, model, np.mean, draws=2, seed=1, data=data)
@@ -161,7 +161,9 @@ def test_tables_that_come_after_the_fit_are_matched_too(model, tmp_path):
     assert stein[0].tolist() == stein[1].tolist()
     posterior.save(tmp_path / "fit.nc")
     again = ncb.load(tmp_path / "fit.nc")
-    np.testing.assert_array_equal(ncb.scores.log_density_draws(again, model, TURNED[:4]), held_out)
+    np.testing.assert_array_equal(
+        ncb.scores.log_density_draws(again, TURNED[:4], model=model), held_out
+    )
 
 
 def test_a_run_goes_on_with_columns_in_another_order(tmp_path):

@@ -207,7 +207,8 @@ def test_structured_designs_are_not_centred():
     posterior = fit(X, Structured(1))
     assert posterior.run.problem.center is None
     np.testing.assert_array_equal(
-        posterior.log_z, -posterior.run.chains[0].draws["coef"][None, ..., -1]
+        posterior.data["normalizer"]["contrast_log_z"],
+        -posterior.run.chains[0].draws["coef"][None, ..., -1],
     )
 
 
@@ -256,7 +257,7 @@ STEPPED_NOISE = {
 def test_a_statistic_constant_in_one_group_is_told_with_it_if_groups_are_apart(prior):
     """Refused before; the prior is proper, and theta follows it there."""
     posterior = fit(STEPPED, STEP, noise=STEPPED_NOISE, prior=prior)
-    told = [line for line in posterior.warning_lines() if "statistic" in line]
+    told = [line for line in posterior.warning_lines() if "over data and noise" in line]
     assert len(told) == 1
     assert told[0].startswith("in group 'low': the statistic 'x > 1' of Family() is constant over ")
 

@@ -130,9 +130,13 @@ def test_more_noise_is_the_cure_where_it_is_one():
     data = np.tile([[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0], [1, 0, 1]], (2, 1))
     model = ncb.models.Ising(["a", "b", "c"])
     sparse = [
-        fitted(model, data.astype(float), noise=ncb.noise.Bernoulli([0.35, 0.3, 0.35]), seed=seed)[
-            1
-        ]
+        fitted(
+            model,
+            data.astype(float),
+            noise=ncb.noise.Bernoulli([0.35, 0.3, 0.35]),
+            noise_ratio=1,
+            seed=seed,
+        )[1]
         for seed in range(6)
     ]
     told = [line for lines in sparse for line in lines]

@@ -62,12 +62,12 @@ def assembled(
         "sample_stats": _sample_stats(stacked),
         "observed_data": _observed(problem, records.columns),
     }
-    if not problem.losses and records.field is None:
-        _normalize(problem, stacked, groups)
     if problem.losses:
         groups["sample_stats"] = groups["sample_stats"].drop_vars("noise_set")
     else:
         groups["noise"] = _noise(problem, states, stacked)
+        if records.field is None:  # densities are normalized where they are read
+            _normalize(problem, stacked, groups)
     groups |= _recorded(problem, records)
     graph = graph_of(problem.model)
     if graph is not None:
@@ -199,8 +199,8 @@ def _normalizer(
     try:
         with single_threaded(), np.errstate(all="ignore"):
             found = normalizer(problem.model, params, 0, noise, rng)
-    except (InputError, FloatingPointError, np.linalg.LinAlgError):
-        return None
+    except (InputError, FloatingPointError, np.linalg.LinAlgError, KeyboardInterrupt):
+        return None  # with Ctrl-C too: the draws are there
     if not found.error <= LARGEST_ERROR or found.lost > MOST_LOST:
         return None
     return found

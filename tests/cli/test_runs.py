@@ -295,10 +295,11 @@ def test_points_that_are_not_where_the_density_is_are_noticed(density_run):
 def test_centers_without_cells_of_a_density_raise_no_alarm(density_run, monkeypatch, maps):
     posterior = ncb.load(density_run / "posterior.nc")
     monkeypatch.setattr(checks, "CELLS", maps)
-    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) > 0.05
-    # On the coarse map as it is, points are where no cells are.
+    guarded = min(checks._over_space(posterior, np.random.default_rng(1)).values())
+    assert guarded > 0.05
+    # On the coarse map as it is, points are where no cells are, which looks like a misfit.
     monkeypatch.setattr(checks, "FEWEST_OWN", 0)
-    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) < 0.025
+    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) < guarded / 3
 
 
 def test_maps_are_not_refined_beyond_what_memory_holds(density_run, monkeypatch):

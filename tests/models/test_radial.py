@@ -173,7 +173,6 @@ def test_kernels_are_two(kernel):
         "gaussian",
         None,
     ],
-    ids=str,
 )
 def test_spaces_are_bounded_and_of_real_coordinates(space):
     message = (

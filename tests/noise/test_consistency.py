@@ -170,11 +170,11 @@ REFUSED = {
     ),
     "wrong dimension": (
         noise.Normal([0.0, 0.0], PLANE),
-        r"^Normal.sample must return 40 points of dimension 1 like the data, got shape \(40, 2\)",
+        r"^Normal.sample must return 200 points of dimension 1 like the data, got shape \(200, 2\)",
     ),
     "densities of a wrong shape": (
         Changed(UNIT, density=lambda x, log_q: log_q[:, None]),
-        r"^Changed.log_density must return one number a point, shape \(40,\), got shape \(40, 1\)",
+        r"^Changed.log_density must return one number a point, shape \(200,\), got shape \(200, 1",
     ),
 }
 

@@ -59,7 +59,7 @@ def test_head_verdict_and_ends_say_what_the_fit_was(pages, graph):
     assert facts["Model"] == "TorusGraph"
     assert facts["Data"] == "240 rows, 5 columns"
     assert facts["Groups"] == "2: task, rest"
-    assert facts["Noise"] == f"{known['noise']}, noise ratio 1"
+    assert facts["Noise"] == f"{known['noise']}, noise ratio 5"
     assert facts["Draws"] == "2 chains x 40 draws, after 20 draws of tuning"
     assert facts["Seed"] == "1"
     assert facts["Date of the run"] == known["created_at"][:16].replace("T", " ") + " UTC"
