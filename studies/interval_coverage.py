@@ -29,7 +29,7 @@ CELLS = {
 
 
 def replication(cell: str, seed: int) -> np.ndarray:
-    """For cos, sin and log Z: is the truth in the interval, how wide is it, posterior mean."""
+    """For cos, sin and -c: is the truth in the interval, how wide is it, posterior mean."""
     noise_ratio, schedule, draws = CELLS[cell]
     model = ncb.models.VonMises()
     data = model.sample(TRUTH, ROWS, np.random.default_rng([0, seed]))
@@ -48,9 +48,10 @@ def replication(cell: str, seed: int) -> np.ndarray:
             progress=False,
         )
     truth = np.append(TRUTH, model.log_partition(TRUTH))
-    table = posterior.summary(LEVEL)
-    low, high = table["eti90_low"].to_numpy(), table["eti90_high"].to_numpy()
-    return np.array([(low <= truth) & (truth <= high), high - low, table["mean"]])
+    own = posterior.data["normalizer"]["contrast_log_z"].to_numpy().reshape(-1, 1)
+    draws = np.concatenate([posterior.theta.to_numpy().reshape(-1, 2), own], axis=1)
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return np.array([(low <= truth) & (truth <= high), high - low, draws.mean(axis=0)])
 
 
 def coverage(cell: str, replications: int, cores: int) -> np.ndarray:
@@ -64,7 +65,7 @@ def study(replications: int, cores: int) -> None:
     error = np.sqrt(LEVEL * (1 - LEVEL) / replications)
     print(f"coverage of {LEVEL:.0%} intervals, {replications} replications, Monte Carlo standard "
           f"error {error:.3f}\n")  # fmt: skip
-    print("| noise | cos | sin | log Z | mean width cos | sin | log Z |\n" + "|---" * 7 + "|")
+    print("| noise | cos | sin | -c | mean width cos | sin | -c |\n" + "|---" * 7 + "|")
     for cell in CELLS:
         covered, width, _ = coverage(cell, replications, cores).mean(axis=0)
         numbers = [f"{each:.3f}" for each in (*covered, *width)]
