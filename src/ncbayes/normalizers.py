@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 from ncbayes.base import FloatArray, InputError, Model, Noise
 from ncbayes.noise.tempered import anneal, annealing_path, log_mean
 from ncbayes.quadrature import log_partition, rule
-from ncbayes.spaces import Box, Orthant, Reals, Region, Torus, wrapped
+from ncbayes.spaces import Reals, is_continuous, is_periodic, wrapped
 
 # Particles, and annealing steps one after the other until log Z has at most this standard error.
 PARTICLES, STEPS, ENOUGH = 1000, (16, 64, 256), 0.03
@@ -37,7 +37,6 @@ MOVES, ACCEPTED = 2, 0.3
 FEWEST_EFFECTIVE = 10.0
 # Entries of a table of draws by points that are held at once, 32 MB, and at most in all.
 CHUNK, MOST_ENTRIES = 4_000_000, 100_000_000
-CONTINUOUS = Reals | Orthant | Torus | Box | Region
 # Quantiles that tell the spread of log weights upward, and the normal deviate between them.
 UPPER, UPPER_DEVIATE = (0.5, 0.95), 1.645
 # Where kernels are this low there is no mass, and differences of infinities are avoided.
@@ -106,7 +105,7 @@ def kernels(model: Any, params: FloatArray, points: FloatArray) -> FloatArray:
 
 def _known(model: Any, params: FloatArray) -> Normalizer | None:
     """The model's own log Z, where it has one for its size and each value is quick."""
-    if not hasattr(model, "log_partition") or not isinstance(model.space, CONTINUOUS):
+    if not hasattr(model, "log_partition") or not is_continuous(model.space):
         return None
     try:
         return Normalizer(np.array([log_partition(model, row) for row in params]), 0.0, "exact")
@@ -199,7 +198,7 @@ def _from_noise(
     points = np.array(noise.sample(PARTICLES, rng), dtype=float)
     params = theta[None]
     base, kernel = noise.log_density(points), kernels(model, params, points)[0]
-    if not isinstance(model.space, CONTINUOUS):
+    if not is_continuous(model.space):
         return theta, points, kernel - base
     root = np.linalg.cholesky(np.atleast_2d(np.cov(points, rowvar=False)))
     log_weights, scale = np.zeros(PARTICLES), 1 / math.sqrt(points.shape[1])
@@ -208,7 +207,7 @@ def _from_noise(
         share = step / steps
         for _ in range(MOVES):
             new = points + scale * rng.standard_normal(points.shape) @ root.T
-            if isinstance(model.space, Torus):
+            if is_periodic(model.space):
                 new = wrapped(new)
             with np.errstate(divide="ignore", invalid="ignore"):
                 base_new, kernel_new = noise.log_density(new), kernels(model, params, new)[0]
