@@ -394,3 +394,10 @@ def test_numbers_as_dates_are_found_again():
     assert score.by_time["label"].values.tolist() == ["2021-12", "2022-01"]
     first = densities.density(kde, CITY[:1], times=[0])["label"].values.tolist()
     assert first == ["2021-12"]
+
+
+def test_a_zero_that_went_to_the_map_and_back_is_written_as_one():
+    from ncbayes.remarks import _spans
+
+    low, high = np.array([-77.0, 3e-15]), np.array([0.0, 39.0])
+    assert _spans(["lon", "lat"], low, high) == "lon -77 to 0, lat 0 to 39"

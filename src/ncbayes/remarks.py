@@ -64,6 +64,9 @@ def _km(length: float) -> str:
 
 
 def _spans(axes: Sequence[str], low: FloatArray, high: FloatArray) -> str:
+    # A zero that went to the map and back is not quite one.
+    tiny = 1e-12 * (high - low)
+    low, high = (np.where(np.abs(each) < tiny, 0.0, each) for each in (low, high))
     return ", ".join(
         f"{axis} {start:.6g} to {stop:.6g}"
         for axis, start, stop in zip(axes, low, high, strict=True)
