@@ -104,7 +104,7 @@ class CrossFitted:
     def folds(self, data: FloatArray, size: int) -> list[tuple[NDArray[np.intp], Noise, int]]:
         """Rows of each fold, its noise, and its share of ``size`` noise points.
 
-        None for other data, or with so little noise that a fold would have none.
+        Empty for other data, or with so little noise that a fold would have none.
         """
         count = len(self.parts)
         if size < count or not np.array_equal(data, self.rows):
