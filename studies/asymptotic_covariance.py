@@ -22,7 +22,7 @@ from joblib import Parallel, delayed
 
 import ncbayes as ncb
 from ncbayes.contrast import contrast
-from ncbayes.engines.leap import LogPosterior, laplace
+from ncbayes.engines.laplace import LogPosterior, laplace
 from ncbayes.problem import noise_set
 
 ROWS = 2000

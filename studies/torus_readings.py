@@ -30,7 +30,7 @@ def readings(space: Any) -> dict[str, dict[str, Any]]:
     make, uniform = torus_tables.contrastive, ncb.noise.Uniform(space)
     new = ncb.noise.Fresh(uniform)
     updated = ncb.noise.Adaptive(uniform, alpha=torus_tables.ALPHA, method="resampling")
-    own = ncb.engines.Gibbs(method="cholesky", leap=False)
+    own = ncb.engines.Gibbs(method="cholesky")
     tau = torus_tables.fixed_tau(space.dimension, 400)
     return {
         "stated prior, new noise": make(1, new),

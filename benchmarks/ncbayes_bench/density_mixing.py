@@ -31,8 +31,8 @@ from ncbayes_bench.nuts import drawn_from
 PLACES = 20
 SAMPLERS = {
     "ours": ncb.engines.Gibbs(),
-    "joint draws alone": ncb.engines.Gibbs(leap=False),
-    "the paper's": ncb.engines.Gibbs(method="one_at_a_time", leap=False),
+    "joint draws alone": ncb.engines.Gibbs(),
+    "the paper's": ncb.engines.Gibbs(method="one_at_a_time"),
 }
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Noise, NoiseState, in_group
 from ncbayes.checkpoints import RunFolder
-from ncbayes.contrast import Contrast
+from ncbayes.contrast import Contrast, kernel_of
 from ncbayes.diagnostics import information_kept
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.tempered import (
@@ -36,6 +36,8 @@ FILE = "adaptation.npz"
 SETTLED = 0.05
 # Updates in a row that are tried, with smaller and smaller alpha, before noise is left as it is.
 MOST_MISSES = 4
+# Sweeps between two looks at whether to stop.
+BLOCK = 10
 NUMBERS = ("alpha", "log_z", "log_z_error", "effective", "work")
 
 
@@ -89,15 +91,21 @@ def trial(
     that noise's accidents, all other noise looks bad.
     """
     sets = problem.source.sets(noises, [rng] * len(noises))
-    target = problem.target(NoiseState(sets, 0))
-    draw = problem.engine.start(target, rng) if draw is None else draw
-    total, kept = np.zeros(target.shape), batch - batch // 2
-    for k in range(batch):
-        report()
-        draw = problem.engine.step(target, draw, rng)
-        if k >= batch - kept:
-            total += draw.coef
-    coef = total / kept
+    target, engine, half = problem.target(NoiseState(sets, 0)), problem.engine, batch // 2
+    if hasattr(engine, "adapting"):
+        engine = engine.adapting(half)
+    kernel = kernel_of(engine, target)
+    # What a chain has learned about other noise is forgotten: a resumed run would not know it.
+    draw = kernel.start(rng) if draw is None else Draw(draw.coef, draw.scales)
+    total = np.zeros(target.shape)
+    for keep, count in ((False, half), (True, batch - half)):
+        for start in range(0, count, BLOCK):
+            size = min(BLOCK, count - start)
+            for _ in range(size):
+                report()
+            block = kernel.sweeps(draw, rng, size)
+            draw, total = block.last, total + keep * block.coef.sum(axis=0)
+    coef = total / (batch - half)
     done = Trial(draw, coef, np.zeros(0), target.contrasts)
     return dataclasses.replace(done, kept=kept_with(done))
 

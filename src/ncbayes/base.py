@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,10 +221,6 @@ class Clusters:
     """inf: no local scale acts on this run."""
     slab: FloatArray
     fictitious: BoolArray
-    heads: FloatArray
-    """Logarithms of half-Cauchy global scales which ``Shrinkage.rescaled`` adds to..."""
-    headed: BoolArray
-    """...and the runs that follow them; of the others it adds to log u."""
 
 
 @runtime_checkable
@@ -241,45 +237,63 @@ class Shrinkage(Prior, Protocol):
         """A Markov step for the scales that leaves their law given theta invariant, cheap."""
         ...
 
-    def rescaled(self, state: State, log_factor: float) -> State:
-        """Every u multiplier times the factor, by the global scale or, if fixed, by every u."""
+    def rescaled(self, state: State, value: float) -> State:
+        """The state with its global scale or, if that is fixed, every u at this value."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """A prior of theta (group, column) in coordinates that are independent given log scales zeta.
+
+    ``theta = mix y``, y (row, column), in cells: columns ``start`` to ``start + size`` of a
+    ``row`` are normals of that ``mean`` and of the precision
+    ``slab + exp(-2 (zeta_first + zeta_second + factor))``; -1 stands for no scale. With
+    ``fictitious`` the slab is an observation, and has no part in the normalizer.
+    Rows of one class have the same cells and mean zero. ``level``: a row that the likelihood hardly
+    tells from the others, such as a common mean; -1 if there is none. Rows beyond the number of
+    groups are the prior's own (``hidden``), and come last.
+    ``kinds``: the priors of zeta. 0: exp(zeta) is half-Cauchy of scale exp(prior_a); 1: exp(2 zeta)
+    is inverse gamma of shape prior_a and rate prior_b.
+    """
+
+    mix: FloatArray
+    classes: NDArray[np.intp]
+    level: int
+    mean: FloatArray
+    row: NDArray[np.intp]
+    start: NDArray[np.intp]
+    size: NDArray[np.intp]
+    slab: FloatArray
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    factor: FloatArray
+    fictitious: BoolArray
+    kinds: NDArray[np.intp]
+    prior_a: FloatArray
+    prior_b: FloatArray
 
 
 @runtime_checkable
 class Scaled(Prior, Protocol):
-    """A prior of mean zero given few scales that all of theta shares.
+    """A prior whose scales an engine may move together with theta.
 
-    An engine may draw these with theta integrated out. Optional: ``stretch(state, theta)`` and
-    ``stretched(state, log_factors)``, for scales that each belong to one statistic.
+    With rows of its own also ``hidden(state)``: their values.
     """
+
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates | None:
+        """The coordinates of theta of this shape; None where it has none of this kind."""
+        ...
 
     def log_scales(self, state: State) -> FloatArray:
-        """Logarithms of the shared scales."""
+        """The log scales of a state, (scale,)."""
         ...
 
-    def at_log_scales(self, state: State, values: FloatArray) -> State:
-        """The state with other shared scales."""
+    def at_log_scales(
+        self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
+    ) -> State:
+        """The state with log scales (..., scale) and rows of its own (..., entry), for many too."""
         ...
-
-    def log_prior(self, state: State) -> float:
-        """Log density of the logarithms of shared scales, up to a constant."""
-        ...
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Variances of one column each, of log density ``-shape v - rate exp(-v)`` at v = log variance.
-
-    With the variance of column k times exp(2 s), ``part`` (group, k) of that column times exp(s)
-    has the density it had, times exp(-s) for each dimension.
-    """
-
-    columns: NDArray[np.intp]
-    part: FloatArray
-    log_variance: FloatArray
-    shape: float
-    rate: float
 
 
 @dataclass(frozen=True)
@@ -326,6 +340,23 @@ class Draw:
     scales: State
     stats: Mapping[str, float] = field(default_factory=dict)
     memory: State = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive draws of a chain: arrays (draw, ...), and the memory after the last."""
+
+    coef: FloatArray
+    scales: State
+    stats: Mapping[str, NDArray[Any]]
+    memory: State = field(default_factory=dict)
+
+    @property
+    def last(self) -> Draw:
+        """The last draw."""
+        scales = {name: values[-1] for name, values in self.scales.items()}
+        stats = {name: values[-1].item() for name, values in self.stats.items()}
+        return Draw(self.coef[-1], scales, stats, self.memory)
 
 
 @runtime_checkable
@@ -394,7 +425,11 @@ class NoiseSource(Protocol):
 
 @runtime_checkable
 class Schedule(Protocol):
-    """When a chain changes its noise."""
+    """When a chain changes its noise.
+
+    With ``lasting = True`` it does so between segments only, and sweeps may be run in blocks;
+    without it ``renew`` is asked before every sweep.
+    """
 
     @property
     def noise(self) -> Noise | Mapping[str, Noise] | None: ...

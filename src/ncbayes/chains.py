@@ -17,15 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import Draw, InputError, Segment
+from ncbayes.base import Block, InputError, Segment
 from ncbayes.checkpoints import Arrays, ChainFolder, ChainState, RunFolder
-from ncbayes.contrast import Target
+from ncbayes.contrast import Kernel, kernel_of
 from ncbayes.problem import Problem
 from ncbayes.progress import Board, Progress, watched
 from ncbayes.threads import single_threaded, single_threaded_children
 
 # A crash costs at most this much work, and a save of a few ms then costs far less than 1 %.
 SAVE_SECONDS = 30.0
+# Between two looks at the progress, the clock and Ctrl-C; no sweep depends on it.
+BLOCK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -185,16 +187,18 @@ def _run_chain(job: Job) -> Chain | None:
         os._exit(1)  # the parent was killed before this worker began
     asked = sum(segment.draws for segment in job.plan)
     rng = job.problem.chain_rng(job.index)
-    state, draws, saved, target = _begin(job, rng)
+    state, draws, saved, kernel = _begin(job, rng)
     rng.bit_generator.state = state.rng
     store = Store(asked, draws)
     noise, draw, sweep, kept = state.noise, state.draw, state.sweep, state.kept
+    lasting = getattr(job.problem.schedule, "lasting", False)
 
     def now() -> ChainState:
         return ChainState(sweep, kept, draw, noise, rng.bit_generator.state, job.plan)
 
-    clock = time.monotonic()
-    for segment, keep in islice(_sweeps(job.plan), sweep, None):
+    clock, block_size = time.monotonic(), 1
+    while (at := _stretch(job.plan, sweep)) is not None:
+        segment, keep, left = at
         if is_worker and os.getppid() != job.parent:
             os._exit(1)  # the parent was killed: a worker must not go on alone
         if board is not None:
@@ -204,12 +208,15 @@ def _run_chain(job: Job) -> Chain | None:
         began = time.perf_counter()
         renewed = job.problem.renew(noise, segment, rng)
         if renewed is not noise:
-            noise, target = renewed, job.problem.target(renewed)
-        draw = job.problem.engine.step(target, draw, rng)
-        sweep += 1
+            noise, kernel = renewed, kernel_of(job.problem.engine, job.problem.target(renewed))
+        count = min(left, block_size) if lasting else 1
+        block = kernel.sweeps(draw, rng, count)
+        seconds = (time.perf_counter() - began) / count
+        draw, sweep = block.last, sweep + count
+        block_size = max(1, min(2 * block_size, int(BLOCK_SECONDS / max(seconds, 1e-9))))
         if keep:
-            store.add(kept, draw, segment.noise_set, time.perf_counter() - began)
-            kept += 1
+            store.add(kept, block, segment.noise_set, seconds)
+            kept += count
         if job.folder is not None and time.monotonic() - clock > job.save_seconds:
             saved = job.folder.save(now(), store.arrays, saved)
             clock = time.monotonic()
@@ -222,19 +229,20 @@ def _run_chain(job: Job) -> Chain | None:
 
 def _begin(
     job: Job, rng: np.random.Generator
-) -> tuple[ChainState, Arrays, tuple[int, ...], Target]:
-    """Where the chain stands (in the checkpoint, in memory, at the start), and its target there."""
-    stored = job.folder.load(job.problem.source.fixed) if job.folder is not None else None
+) -> tuple[ChainState, Arrays, tuple[int, ...], Kernel]:
+    """Where the chain stands (in the checkpoint, in memory, at the start), and its kernel there."""
+    problem = job.problem
+    stored = job.folder.load(problem.source.fixed) if job.folder is not None else None
     if stored is not None:
         _check_plan(stored[0], job)
-        return *stored, job.problem.target(stored[0].noise)
+        return *stored, kernel_of(problem.engine, problem.target(stored[0].noise))
     if job.before is not None:
         state = job.before.state
-        return state, job.before.draws, (0,), job.problem.target(state.noise)
-    noise = job.problem.renew(None, job.plan[0], rng)
-    target = job.problem.target(noise)
-    draw = job.problem.engine.start(target, rng)
-    return ChainState(0, 0, draw, noise, rng.bit_generator.state, job.plan), {}, (0,), target
+        return state, job.before.draws, (0,), kernel_of(problem.engine, problem.target(state.noise))
+    noise = problem.renew(None, job.plan[0], rng)
+    kernel = kernel_of(problem.engine, problem.target(noise))
+    draw = kernel.start(rng)
+    return ChainState(0, 0, draw, noise, rng.bit_generator.state, job.plan), {}, (0,), kernel
 
 
 def _check_plan(state: ChainState, job: Job) -> None:
@@ -265,6 +273,16 @@ def _sweeps(plan: tuple[Segment, ...]) -> Iterator[tuple[Segment, bool]]:
             yield segment, k >= segment.tune
 
 
+def _stretch(plan: tuple[Segment, ...], sweep: int) -> tuple[Segment, bool, int] | None:
+    """The segment that a sweep is in, whether it is kept, and how many like it are left there."""
+    for segment in plan:
+        for keep, count in ((False, segment.tune), (True, segment.draws)):
+            if sweep < count:
+                return segment, keep, count - sweep
+            sweep -= count
+    return None
+
+
 class Store:
     """Kept draws as arrays with one row a draw; allocated when the first one shows their shapes."""
 
@@ -276,19 +294,20 @@ class Store:
             rows = min(size, len(values))
             self.arrays[name][:rows] = values[:rows]
 
-    def add(self, row: int, draw: Draw, noise_set: int, seconds: float) -> None:
-        """Keep a draw."""
+    def add(self, row: int, block: Block, noise_set: int, seconds: float) -> None:
+        """Keep the draws of a block, from this row on."""
+        count = len(block.coef)
         values: Mapping[str, Any] = {
-            "coef": draw.coef,
-            **{f"scales/{name}": value for name, value in draw.scales.items()},
-            **{f"stats/{name}": value for name, value in draw.stats.items()},
-            "stats/noise_set": noise_set,
-            "stats/sweep_seconds": seconds,
+            "coef": block.coef,
+            **{f"scales/{name}": value for name, value in block.scales.items()},
+            **{f"stats/{name}": value for name, value in block.stats.items()},
+            "stats/noise_set": np.full(count, noise_set),
+            "stats/sweep_seconds": np.full(count, seconds),
         }
         for name, value in values.items():
             if name not in self.arrays:
-                self._allocate(name, value)
-            self.arrays[name][row] = value
+                self._allocate(name, value[0])
+            self.arrays[name][row : row + count] = value
 
     def _allocate(self, name: str, like: Any) -> None:
         like = np.asarray(like)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from ncbayes.base import (
+    Block,
     BoolArray,
     Design,
     Draw,
@@ -102,8 +103,9 @@ class Engine(Protocol):
     knows log Z, coef has one column more than the target, c = -log Z. One with
     ``uncentred = True`` gets statistics as the model has them, not less their mean over the data.
     One with ``adapting(sweeps)`` is replaced by what that returns: it may adapt in its first
-    sweeps, which are discarded, by what the draws' memory holds. ``packages`` names those that its
-    draws depend on, whose versions a checkpoint compares.
+    sweeps, which are discarded, by what the draws' memory holds. One with ``kernel(target)``
+    makes a ``Kernel`` there, which chains then use. ``packages`` names those that its draws
+    depend on, whose versions a checkpoint compares.
     """
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
@@ -113,6 +115,46 @@ class Engine(Protocol):
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
         """One sweep."""
         ...
+
+
+class Kernel(Protocol):
+    """An engine bound to a target: what is prepared once for it is kept here."""
+
+    def start(self, rng: np.random.Generator) -> Draw: ...
+
+    def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
+        """So many sweeps; they come out the same however they are cut into calls."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stepwise:
+    """The kernel of an engine that goes sweep by sweep."""
+
+    engine: Engine
+    target: Target
+
+    def start(self, rng: np.random.Generator) -> Draw:
+        return self.engine.start(self.target, rng)
+
+    def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
+        draws = []
+        for _ in range(count):
+            draw = self.engine.step(self.target, draw, rng)
+            draws.append(draw)
+        return Block(
+            np.array([each.coef for each in draws]),
+            {name: np.array([each.scales[name] for each in draws]) for name in draw.scales},
+            {name: np.array([each.stats[name] for each in draws]) for name in draw.stats},
+            draw.memory,
+        )
+
+
+def kernel_of(engine: Engine, target: Target) -> Kernel:
+    """The engine bound to a target."""
+    bind = getattr(engine, "kernel", None)
+    kernel: Kernel = Stepwise(engine, target) if bind is None else bind(target)
+    return kernel
 
 
 def uses_noise(engine: object) -> bool:
@@ -239,11 +281,14 @@ def relabelled(target: Target, labels: tuple[BoolArray, ...]) -> Target:
 __all__ = [
     "Contrast",
     "Engine",
+    "Kernel",
     "Loss",
+    "Stepwise",
     "Target",
     "contrast",
     "data_alone",
     "has_mass",
+    "kernel_of",
     "label_probability",
     "model_name",
     "relabelled",

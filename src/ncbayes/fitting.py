@@ -30,7 +30,7 @@ from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_n
 from ncbayes.diagnostics import FitWarning
 from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
-from ncbayes.engines import Gibbs, Nuts
+from ncbayes.engines import Gibbs, Joint, Nuts, joint
 from ncbayes.fields import Field, field_of
 from ncbayes.fingerprints import identity, noise_digest
 from ncbayes.identifiability import (
@@ -183,7 +183,9 @@ def fitted(
     with single_threaded():
         noises = inputs.checked_noises(schedule.noise, model, groups)
         source = Source(tuple(groups), noises, tuple(groups.values()), sizes, entropy)
-        problem, first, target = _problem(model, source, schedule, prior, chosen)
+        automatic = isinstance(engine, str) and engine == "auto"
+        given_engine = None if automatic else chosen
+        problem, first, target = _problem(model, source, schedule, prior, given_engine, tune)
         given = noises if schedule.noise is not None else ()
         inputs.check_consistency([*given, *_bases(making)], model.space, entropy)
         settings = {
@@ -287,13 +289,15 @@ def _size(model: Model, data: Iterable[FloatArray], noise_points: Iterable[int])
 
 
 def _problem(
-    model: Model, source: Source, schedule: Schedule, prior: Any, engine: Engine
+    model: Model, source: Source, schedule: Schedule, prior: Any, engine: Engine | None, tune: int
 ) -> tuple[Problem, NoiseState, Target]:
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
-    raw = Problem(model, source, schedule, Blocks(()), engine).target(first).contrasts
+    raw = Problem(model, source, schedule, Blocks(()), Gibbs()).target(first).contrasts
     full = blocks(prior, model.groups, partial(default_prior, model, raw), model)
     full.check(len(raw))
+    if engine is None:
+        engine = _automatic_engine(Target(raw, full), schedule, tune)
     # A structured design is used as it is; its statistics are products of cosines and the like.
     as_it_is = hasattr(model, "design") or getattr(engine, "uncentred", False)
     center = None if as_it_is else data_mean(raw)
@@ -312,6 +316,16 @@ def _engine(engine: Any, model: Model, tune: int) -> Engine:
         )
     adapting: Engine = chosen.adapting(tune) if hasattr(chosen, "adapting") else chosen
     return adapting
+
+
+def _automatic_engine(target: Target, schedule: Schedule, tune: int) -> Engine:
+    """Joint trajectories, or Polya-Gamma sweeps where noise does not last or the prior is not for.
+
+    A trajectory's coordinates are learned, and there is nothing to learn about noise that is new in
+    every sweep.
+    """
+    lasts = getattr(schedule, "lasting", False)
+    return Joint(tune) if lasts and joint.usable(target) else Gibbs()
 
 
 def _named_engine(engine: Any, model: Model) -> Engine:

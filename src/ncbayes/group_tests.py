@@ -20,7 +20,7 @@ from ncbayes.base import FloatArray, InputError, Model
 from ncbayes.conditionals import conditionals_loss
 from ncbayes.conditioning import data_mean
 from ncbayes.contrast import Contrast, contrast, data_alone, label_probability, model_name
-from ncbayes.engines.leap import LogPosterior, laplace
+from ncbayes.engines.laplace import LogPosterior, laplace
 from ncbayes.linalg.designs import Dense
 from ncbayes.noise import matched
 from ncbayes.pilots import MOST_ENTRIES, weak_penalty, with_normalizer

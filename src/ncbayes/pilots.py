@@ -11,7 +11,7 @@ from ncbayes.base import FloatArray, InputError, Model
 from ncbayes.conditionals import conditionals_loss
 from ncbayes.conditioning import data_mean, weak_normal
 from ncbayes.contrast import Contrast, contrast, data_alone
-from ncbayes.engines.leap import LogPosterior, laplace
+from ncbayes.engines.laplace import LogPosterior, laplace
 from ncbayes.noise import matched
 from ncbayes.problem import noise_set
 

@@ -28,7 +28,7 @@ from ncbayes_paper.torus_tables import mixing
 SWEEPS = (300, 1000)
 SCENARIOS = {"1": ncb.datasets.moving_mixture, "2": ncb.datasets.growing_ring}
 PAPER_PRIOR = {"prior": ncb.priors.RandomWalk(), "noise_ratio": 1.0}
-ONE_AT_A_TIME = ncb.engines.Gibbs(method="one_at_a_time", leap=False)
+ONE_AT_A_TIME = ncb.engines.Gibbs(method="one_at_a_time")
 # By method: the options of the fit, and its name here.
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "common": ({"noise": "common", **PAPER_PRIOR}, "N1, common noise"),

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ncbayes.base import Draw, FloatArray, InputError, State, shown
-from ncbayes.contrast import Target
+from ncbayes.base import Block, Draw, FloatArray, InputError, State, shown
+from ncbayes.contrast import Kernel, Stepwise, Target
+from ncbayes.engines.coordinates import Structure, pieces
+from ncbayes.engines.joint import JointKernel
 from ncbayes.linalg import gaussian
 
 # Sweeps that bring the scales from their prior near the posterior, before theta is spread out.
 APPROACH = 20
-# A joint draw of p coefficients takes p^3 / 3 flops, one run by run 2 p^2. Where runs are drawn
-# with their scales, more of them than this have a joint draw in the share JOINT / p of sweeps only.
-JOINT = 300
+# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
+_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Hyvarinen:
-    """theta -> scales, from ``prior(theta) exp(-learning_rate * loss(theta))``; no noise, no log Z.
+    """theta and scales by ``prior(theta) exp(-learning_rate * loss(theta))``; no noise, no log Z.
 
     The loss is the Hyvarinen score summed over the data. It is quadratic in theta, so that theta
     given the scales is Gaussian: ``precision = prior + w n Gamma``, ``shift = prior + w n H``,
-    where w is the ``learning_rate``. How wide the posterior is depends on w, and no w is right for
-    all of theta. 0.2 did best of the paper's 0.2, 0.5 and 1.
+    where w is the ``learning_rate``. Without scales theta is drawn from that; with scales both move
+    in one trajectory, as by ``Joint``. How wide the posterior is depends on w, and no w is right
+    for all of theta. 0.2 did best of the paper's 0.2, 0.5 and 1.
     """
 
     learning_rate: float = 0.2
+    tune: int = field(default=0, repr=False)
     likelihood: ClassVar[str] = "score"
 
     def __post_init__(self) -> None:
@@ -40,6 +44,72 @@ class Hyvarinen:
                 f"{shown(rate)}"
             )
 
+    def adapting(self, sweeps: int) -> Hyvarinen:
+        """The same engine, which adapts in so many sweeps from the start."""
+        return replace(self, tune=sweeps)
+
+    def kernel(self, target: Target) -> Kernel:
+        """Joint trajectories where the prior has scales that it can tell; else Gaussian draws."""
+        found = pieces(target.prior, target.shape)
+        if found is None or all(each.coordinates is None for each in found):
+            return Stepwise(_Draws(self.learning_rate), target)
+        losses = tuple(
+            _Quadratic(self.learning_rate * each.gram, self.learning_rate * each.shift)
+            for each in target.losses
+        )
+        inner = Target((), target.prior, losses=losses, normalizer=False)
+        return _Trajectories(
+            JointKernel(inner, Structure(found, target.shape), self.tune), self.learning_rate
+        )
+
+    def start(self, target: Target, rng: np.random.Generator) -> Draw:
+        return self._kernel(target).start(rng)
+
+    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        return self._kernel(target).sweeps(draw, rng, 1).last
+
+    def _kernel(self, target: Target) -> Kernel:
+        if target not in _KERNELS:
+            _KERNELS[target] = self.kernel(target)
+        return _KERNELS[target]
+
+
+@dataclass(frozen=True, eq=False)
+class _Quadratic:
+    """A log likelihood ``shift . theta - theta' gram theta / 2``."""
+
+    gram: FloatArray
+    shift: FloatArray
+
+    @property
+    def size(self) -> int:
+        return len(self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trajectories:
+    """Joint trajectories, with facts about the loss in the place of those about labels."""
+
+    inner: JointKernel
+    rate: float
+
+    def start(self, rng: np.random.Generator) -> Draw:
+        return self.inner.start(rng)
+
+    def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
+        block = self.inner.sweeps(draw, rng, count)
+        facts = dict(block.stats)
+        facts["score_loss"] = -facts.pop("log_likelihood") / self.rate
+        del facts["largest_log_odds"]
+        return replace(block, stats=facts)
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """theta of all groups from its Gaussian given the scales, then the scales given theta."""
+
+    rate: float
+
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """Twice a draw less another: the same mean, sqrt(5) times the spread."""
         draw = Draw(np.zeros(target.shape), target.prior.draw(target.shape, rng))
@@ -49,41 +119,14 @@ class Hyvarinen:
         return Draw(2 * near - far, draw.scales)
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        theta, share = draw.coef, JOINT / target.shape[1]
-        if share >= 1 or not self._has_runs(target, draw.scales) or rng.random() < share:
-            theta = self._theta(target, draw.scales, rng)
-        theta, scales = self._scales(target, draw.scales, theta, rng)
+        theta = self._theta(target, draw.scales, rng)
+        scales = target.prior.update(draw.scales, theta, rng)
         pairs = zip(target.losses, theta, strict=True)
         return Draw(theta, scales, {"score_loss": sum(each.value(row) for each, row in pairs)})
 
-    def _scales(
-        self, target: Target, scales: State, theta: FloatArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, State]:
-        """The scales given theta; local ones together with their part of theta."""
-        prior: Any = target.prior
-        if not self._has_runs(target, scales):
-            return theta, prior.update(scales, theta, rng)
-        from ncbayes.linalg.clusters import sweep_gram
-
-        clusters = prior.clusters(scales, target.shape)
-        theta, log_local = np.array(theta), np.array(clusters.log_local)
-        for loss, row, logs in zip(target.losses, theta, log_local, strict=True):
-            sweep_gram(
-                loss.gram, loss.shift, self.learning_rate, clusters.starts, clusters.sizes, row,
-                logs, clusters.multiplier, clusters.slab, clusters.fictitious, rng,
-            )  # fmt: skip
-        return theta, prior.update_global(prior.relocated(scales, log_local), theta, rng)
-
-    def _has_runs(self, target: Target, scales: State) -> bool:
-        """Whether local scales are drawn with their part of theta."""
-        prior: Any = target.prior
-        if not hasattr(prior, "clusters") or prior.clusters(scales, target.shape) is None:
-            return False
-        return prior.gaussian(scales, target.shape)[0].between is None
-
     def _theta(self, target: Target, scales: State, rng: np.random.Generator) -> FloatArray:
         prior, shift = target.prior.gaussian(scales, target.shape)
-        grams = [self.learning_rate * each.gram for each in target.losses]
-        shifts = [self.learning_rate * each.shift for each in target.losses]
+        grams = [self.rate * each.gram for each in target.losses]
+        shifts = [self.rate * each.shift for each in target.losses]
         normals = rng.standard_normal(target.shape)
         return gaussian.given_grams(grams, prior, shift + np.array(shifts), normals)

@@ -1,317 +1,331 @@
-"""Sweeps for priors with learned scales, or that couple groups: all of coef jointly.
-
-A sweep is: Polya-Gamma weights; scales that all of coef shares, with coef integrated out, since
-given coef they hardly move; coef of all groups at once; scales of one statistic each, stretched
-together with it; a leap of coef on the likelihood itself, where weights hold it back; and once
-more the scales, given coef.
-"""
+"""Coefficients and scales in one Hamiltonian trajectory on the likelihood itself."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from ncbayes.base import BoolArray, Draw, FloatArray, Precision, State
-from ncbayes.contrast import Target
-from ncbayes.engines import population
-from ncbayes.engines.leap import LARGEST_STEP, QUARTER_TURN
+from ncbayes.base import Block, Draw, FloatArray, InputError, State
+from ncbayes.contrast import Contrast, Target
+from ncbayes.engines.coordinates import Gram, Seen, Structure, pieces
+from ncbayes.engines.laplace import LogPosterior, laplace
+from ncbayes.engines.posing import compiled_likelihood
 from ncbayes.engines.starts import at_zero
-from ncbayes.engines.weights import polya_gamma
-from ncbayes.linalg.designs import Dense
+from ncbayes.linalg.designs import Dense, rows
 
-# Sweeps that find out where the likelihood is curved and how wide the scales are, once a target.
-PILOT_SWEEPS = 60
-# Beyond this many columns the loops compiled here fall behind LAPACK.
-MOST_COLUMNS = 400
-# Proposals of a scale: as wide as the pilot found it times this, with tails of few degrees of
-# freedom; and steps from where it is, for where the pilot was wrong.
-WIDER, FREEDOM, STEP = 1.3, 5.0, 2.0
-# Steps of leaps: their energy error grows with the number of coefficients to the 1/4.
-LEAP_STEP = 1.3
-# A pilot that saw a scale hardly move has not seen its width.
-LEAST_WIDTH = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """All groups' points in one table: rows ``bounds[g]`` to ``bounds[g + 1]`` are group g's."""
-
-    design: FloatArray
-    bounds: NDArray[np.int64]
-    offset: FloatArray
-    is_data: BoolArray
-
-    @cached_property
-    def rows(self) -> tuple[slice, ...]:
-        """The rows of each group."""
-        return tuple(slice(*ends) for ends in pairwise(self.bounds.tolist()))
+# Shares of the discarded sweeps after which the coordinates are made anew from what was seen since
+# the last time, and the share from which on step sizes are averaged: that average is kept.
+RENEWED, AVERAGED = (0.05, 0.15, 0.35, 0.7), 0.8
+# p (1 - p) of a point, where nothing is known yet.
+TYPICAL_WEIGHT = 0.1
+# Draws that a unit sd counts for in that of an eta, and a sd of sqrt(2) in that of a log scale.
+ETA_DRAWS, SCALE_DRAWS = 20, 5
+# Step sizes: where warm-up begins, and of a chain that has none.
+FIRST_STEP, PLAIN_STEP = 0.1, 0.3
+# Starting values: eta this wide, log scales this far from their prior's centre, and those that more
+# than MANY coefficients share this much below it: from small scales coefficients enter as the
+# data ask for them.
+START_WIDTH, MANY, BELOW = 1.5, 10, 3.0
 
 
-@dataclass(frozen=True, eq=False)
-class Pilot:
-    """Near the mode: the Gram matrices weighted by curvature; centres and widths of log scales."""
+@dataclass(frozen=True)
+class Joint:
+    """Coefficients and scales of all groups by one Hamiltonian trajectory a sweep.
 
-    grams: FloatArray
-    center: FloatArray
-    width: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussian:
-    """The law of coef given weights and scales: ``U^-1 (white + normals)``, U in two parts.
-
-    ``log_weight``: the log of its normalizer, by which scales are weighed.
+    For priors that are Gaussian given scales (``base.Scaled``), and those without scales. In the
+    discarded sweeps the coordinates are whitened (``engines.coordinates``) and the step size
+    found; then both are fixed.
     """
 
-    upper: FloatArray
-    side: FloatArray
-    white: FloatArray
-    log_weight: float
+    tune: int = field(default=0, repr=False)
 
-    def draw(self, normals: FloatArray) -> FloatArray:
-        from ncbayes.linalg.tridiagonal import backward
+    def adapting(self, sweeps: int) -> Joint:
+        """The same engine, which adapts in so many sweeps from the start."""
+        return replace(self, tune=sweeps)
 
-        coef: FloatArray = self.white + normals
-        backward(self.upper, self.side, coef)
+    def kernel(self, target: Target) -> JointKernel:
+        """What is prepared once for a target."""
+        found = pieces(target.prior, target.shape)
+        if found is None:
+            raise InputError(
+                "engine 'joint' needs a prior that is Gaussian given scales which it can tell (all "
+                "of ncbayes.priors but Hierarchical() with a full covariance), and at most "
+                "1500 statistics without scales; use engine='gibbs'"
+            )
+        return JointKernel(target, Structure(found, target.shape), self.tune)
+
+    def start(self, target: Target, rng: np.random.Generator) -> Draw:
+        """Near where theta is zero, as wide as the likelihood allows; scales small."""
+        return _kernel(self, target).start(rng)
+
+    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        return _kernel(self, target).sweeps(draw, rng, 1).last
+
+
+# The kernel of each target in use, for callers that go sweep by sweep.
+_KERNELS: WeakKeyDictionary[Target, tuple[int, JointKernel]] = WeakKeyDictionary()
+
+
+def _kernel(engine: Joint, target: Target) -> JointKernel:
+    if target not in _KERNELS or _KERNELS[target][0] != engine.tune:
+        _KERNELS[target] = engine.tune, engine.kernel(target)
+    return _KERNELS[target][1]
+
+
+def usable(target: Target) -> bool:
+    """Whether a target's prior tells its coordinates."""
+    return pieces(target.prior, target.shape) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class JointKernel:
+    """Trajectories on one target; adapts in the first ``tune`` sweeps of a chain."""
+
+    target: Target
+    structure: Structure
+    tune: int
+
+    @cached_property
+    def data(self) -> Any:
+        """The likelihood for compiled loops."""
+        return compiled_likelihood(self.target)
+
+    @cached_property
+    def _renewals(self) -> tuple[int, ...]:
+        """After how many sweeps the coordinates are made anew."""
+        return tuple(sorted({int(self.tune * share) for share in RENEWED} - {0}))
+
+    @cached_property
+    def _averages(self) -> int:
+        return int(self.tune * AVERAGED)
+
+    def start(self, rng: np.random.Generator) -> Draw:
+        structure = self.structure
+        center = self._center()
+        memory = self._memory(self._grams_at(center), center)
+        chart = self._chart(memory)
+        position = np.zeros(structure.size)
+        scales = structure.size - structure.scale_begins[-1]
+        position[:scales] = START_WIDTH * rng.standard_normal(scales)
+        position[scales:] = self._first_log_scales() + rng.standard_normal(
+            structure.scale_begins[-1]
+        )
+        return self._draw({**memory, "position": position}, chart)
+
+    def _first_log_scales(self) -> FloatArray:
+        skeleton = self.structure.skeleton
+        a, b = skeleton["prior_a"], skeleton["prior_b"]
+        center = np.where(skeleton["kinds"] == 0, a, np.log(np.maximum(b, 1e-300) / (a + 1)) / 2)
+        shares = np.zeros(len(a))
+        for which in ("first", "second"):
+            used = skeleton[which] >= 0
+            np.add.at(shares, skeleton[which][used], skeleton["size"][used])
+        return center - np.where((skeleton["kinds"] == 0) & (shares > MANY), BELOW, 0.0)
+
+    def _center(self) -> FloatArray:
+        """coef with theta zero where its prior has scales, the other columns at their mode."""
+        coef, free = at_zero(self.target), self.structure.free
+        coef[:, self.structure.tied] = 0.0
+        precision = self.structure.skeleton["free_precision"]
+        shift = self.structure.skeleton["free_shift"]
+        for g in range(len(coef) if len(free) else 0):
+            if self.target.losses:
+                own = self.data.grams[g][np.ix_(free, free)] + precision[g]
+                coef[g, free] = np.linalg.solve(own, self.data.shifts[g][free] + shift[g])
+                continue
+            each = self.target.contrasts[g]
+            columns = Dense(np.column_stack([rows(each.design, j, j + 1)[0] for j in free]))
+            sub = Contrast(columns, each.offset, each.is_data)
+            found = laplace(LogPosterior(sub, precision[g], shift[g]), coef[g, free])
+            if found is not None:
+                coef[g, free] = found.mode
         return coef
 
+    def _memory(self, grams: tuple[Gram, ...], coef: FloatArray) -> State:
+        """A chain's memory before its first sweep: coordinates by these Gram matrices, at coef."""
+        structure, adapts = self.structure, self.tune > 0
+        hidden = structure.skeleton["mean"][structure.hidden]
+        # Without a slope rho is zero for theta at zero: no step is taken that was not asked for.
+        learned = structure.learned(Seen(grams, coef, np.zeros_like(coef), hidden))
+        center = np.zeros(structure.size)
+        center[structure.size - structure.scale_begins[-1] :] = self._first_log_scales()
+        step = FIRST_STEP if adapts else PLAIN_STEP
+        memory = {
+            **{f"chart.{name}": values for name, values in learned.items()},
+            "center": center,
+            "sd": np.ones(structure.size),
+            "sweep": np.zeros(1),
+            "numbers": np.array([step, 0.0, 0.0 if adapts else -1.0, 0.0, 0.0]),
+        }
+        return {**memory, **self._emptied()} if adapts else memory
 
-_LAYOUTS: WeakKeyDictionary[Target, Layout] = WeakKeyDictionary()
-_PILOTS: WeakKeyDictionary[Target, Pilot] = WeakKeyDictionary()
+    def _emptied(self) -> dict[str, FloatArray]:
+        shape, y = self.structure.shape, self.structure.begins[-1]
+        return {
+            "sum.weights": np.zeros(len(self.data.label)),
+            "sum.slopes": np.zeros(shape),
+            "sum.coef": np.zeros(shape),
+            "sum.q": np.zeros(y),
+            "sum.x": np.zeros(self.structure.size),
+            "sum.squares": np.zeros(self.structure.size),
+        }
 
+    def _grams_at(self, coef: FloatArray) -> tuple[Gram, ...]:
+        """The likelihood's curvature at coef."""
+        if self.target.losses:
+            return tuple(Gram(gram) for gram in self.data.grams)
+        found = []
+        for each, row in zip(self.target.contrasts, coef, strict=True):
+            chance = expit(each.log_odds(row))
+            found.append(Gram.of(each.design, chance * (1 - chance)))
+        return tuple(found)
 
-def usable(target: Target, scales: State) -> bool:
-    """Whether sweeps of this kind are for this target: dense designs, scales or coupled groups."""
-    if not target.lasting or target.shape[1] > MOST_COLUMNS:
-        return False
-    if not all(isinstance(each.design, Dense) for each in target.contrasts):
-        return False
-    return bool(scales) or target.prior.gaussian(scales, target.shape)[0].between is not None
+    def _chart(self, memory: State) -> Any:
+        from ncbayes.linalg.whitening import Chart
 
+        learned = {
+            name.removeprefix("chart."): np.ascontiguousarray(values)
+            for name, values in memory.items()
+            if name.startswith("chart.")
+        }
+        return Chart(**self.structure.skeleton, **learned)
 
-def step(target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-    """One sweep."""
-    from ncbayes.linalg.trajectories import log_likelihood
+    def _draw(self, memory: State, chart: Any, stats: Mapping[str, float] | None = None) -> Draw:
+        """The draw at a memory's position."""
+        from ncbayes.linalg.whitening import place
 
-    layout, pilot = _layout(target), _pilot(target)
-    coef, scales, moved = _swept(target, layout, draw, pilot, rng)
-    coef, psi, accepted = _leap(target, layout, coef, scales, pilot, rng)
-    scales = target.prior.update(scales, coef, rng)
-    facts = {
-        "log_likelihood": log_likelihood(psi, layout.is_data),
-        "largest_log_odds": float(np.max(np.abs(psi))),
-        "cg_iterations": 0.0,
-        "leap_acceptance": accepted,
-        "scale_acceptance": moved,
-    }
-    return Draw(coef, scales, facts)
+        y, q = np.empty(self.structure.begins[-1]), np.empty(self.structure.begins[-1])
+        coef = np.empty(self.structure.shape)
+        position = memory["position"]
+        place(chart, position, y, q, coef, np.empty(len(chart.cell)))
+        zeta = position[len(position) - self.structure.scale_begins[-1] :]
+        scales = self.structure.states(zeta, q[self.structure.hidden])
+        return Draw(coef, scales, stats or {}, memory)
 
+    def _entered(self, draw: Draw) -> State:
+        """The memory of a draw that has none: coordinates from design and prior alone.
 
-def _layout(target: Target) -> Layout:
-    if target not in _LAYOUTS:
-        sizes = [len(each.offset) for each in target.contrasts]
-        _LAYOUTS[target] = Layout(
-            np.concatenate([each.design.dense() for each in target.contrasts]),
-            np.cumsum([0, *sizes]),
-            np.concatenate([each.offset for each in target.contrasts]),
-            np.concatenate([each.is_data for each in target.contrasts]),
-        )
-    return _LAYOUTS[target]
-
-
-def _log_odds(layout: Layout, coef: FloatArray) -> FloatArray:
-    parts = [layout.design[rows] @ own for rows, own in zip(layout.rows, coef, strict=True)]
-    return np.concatenate(parts) + layout.offset
-
-
-def _grams(layout: Layout, weights: FloatArray) -> FloatArray:
-    """``design_g' diag(weights_g) design_g`` of every group, (group, P, P)."""
-    grams = np.empty((len(layout.rows), layout.design.shape[1], layout.design.shape[1]))
-    roots = np.sqrt(weights)[:, None]
-    for out, rows in zip(grams, layout.rows, strict=True):
-        # A matrix times its own transpose goes to BLAS syrk: half the work of a general product.
-        scaled = layout.design[rows] * roots[rows]
-        np.matmul(scaled.T, scaled, out=out)
-    return grams
-
-
-def _swept(
-    target: Target, layout: Layout, draw: Draw, pilot: Pilot | None, rng: np.random.Generator
-) -> tuple[FloatArray, State, float]:
-    """Weights, shared scales, coef, and single scales; with the share of scales that moved."""
-    weights = polya_gamma(_log_odds(layout, draw.coef), rng)
-    grams = _grams(layout, weights)
-    pull = layout.is_data - 0.5 - weights * layout.offset
-    score = np.array([pull[rows] @ layout.design[rows] for rows in layout.rows])
-    draw = population.moved(target, draw, lambda: (grams, score), rng)
-    scales, gaussian, moved = _collapsed(target, grams, score, draw.scales, pilot, rng)
-    coef = gaussian.draw(rng.standard_normal(target.shape))
-    coef, scales = _stretched(target, grams, score, coef, scales, rng)
-    return coef, scales, moved
-
-
-def _gaussian(target: Target, grams: FloatArray, score: FloatArray, scales: State) -> Gaussian:
-    from ncbayes.linalg import tridiagonal
-
-    prior, shift = target.prior.gaussian(scales, target.shape)
-    upper, between = _blocks(grams, prior), _between(prior)
-    side = np.empty((len(between), *upper.shape[1:]))
-    half = tridiagonal.factorized(upper, side, between)
-    if math.isnan(half):
-        raise np.linalg.LinAlgError(
-            "the precision of coef is not positive definite: weights or prior are not finite"
-        )
-    white = score + shift
-    tridiagonal.forward(upper, side, white)
-    log_weight = float(np.vdot(white, white)) / 2 - half + _log_determinant(prior)
-    return Gaussian(upper, side, white, log_weight)
-
-
-def _log_determinant(prior: Precision) -> float:
-    """Log determinant of the root of the prior's precision: what a change of scales costs."""
-    from ncbayes.linalg import tridiagonal
-
-    between = _between(prior)
-    if prior.within.ndim == 2:
-        return float(tridiagonal.log_determinant(prior.within, between))
-    upper = np.array(prior.within)
-    side = np.empty((len(between), *upper.shape[1:]))
-    return float(tridiagonal.factorized(upper, side, between))
-
-
-def _blocks(grams: FloatArray, prior: Precision) -> FloatArray:
-    if prior.within.ndim == 3:
-        return np.asarray(grams + prior.within)
-    blocks = grams.copy()
-    np.einsum("gii->gi", blocks)[...] += prior.within
-    return blocks
-
-
-def _between(prior: Precision) -> FloatArray:
-    """What couples the groups; without rows if nothing does."""
-    size = prior.within.shape[1]
-    return np.zeros((0, size)) if prior.between is None else np.ascontiguousarray(prior.between)
-
-
-def _collapsed(
-    target: Target,
-    grams: FloatArray,
-    score: FloatArray,
-    scales: State,
-    pilot: Pilot | None,
-    rng: np.random.Generator,
-) -> tuple[State, Gaussian, float]:
-    """Shared scales by Metropolis steps with coef integrated out, one after the other."""
-    prior: Any = target.prior
-    gaussian = _gaussian(target, grams, score, scales)
-    now, moved = _log_scales(prior, scales), 0
-    for k in range(len(now)):
-        proposed, log_ratio = now.copy(), 0.0
-        if pilot is not None and rng.random() < 0.5:
-            center, width = pilot.center[k], WIDER * pilot.width[k]
-            proposed[k] = center + width * rng.standard_t(FREEDOM)
-            log_ratio = _log_t((now[k] - center) / width) - _log_t((proposed[k] - center) / width)
+        Labels have no say in them, so that label tests may go on with the same ones.
+        """
+        coef = np.zeros(self.structure.shape)
+        if self.target.losses:
+            grams = self._grams_at(coef)
         else:
-            # The pilot itself knows no width yet, and tries all.
-            width = math.exp(rng.uniform(-3, 1)) if pilot is None else STEP * pilot.width[k]
-            proposed[k] += width * rng.standard_normal()
-        there = prior.at_log_scales(scales, proposed)
-        other = _gaussian(target, grams, score, there)
-        log_ratio += other.log_weight - gaussian.log_weight
-        log_ratio += prior.log_prior(there) - prior.log_prior(scales)
-        if log_ratio > -rng.standard_exponential():
-            scales, gaussian, now, moved = there, other, proposed, moved + 1
-    return scales, gaussian, moved / len(now) if len(now) else np.nan
+            grams = tuple(
+                Gram.of(each.design, np.full(len(each.offset), TYPICAL_WEIGHT))
+                for each in self.target.contrasts
+            )
+        memory = self._memory(grams, coef)
+        position = self._position(self._chart(memory), draw.coef, draw.scales)
+        return {**memory, "position": position}
 
+    def _position(self, chart: Any, coef: FloatArray, scales: State) -> FloatArray:
+        from ncbayes.linalg.whitening import enter
 
-def _log_scales(prior: Any, scales: State) -> FloatArray:
-    """Of what all coefficients share, where the prior can tell; else none."""
-    found = prior.log_scales(scales) if hasattr(prior, "log_scales") else np.zeros(0)
-    return np.asarray(found)
+        hidden = self.structure.hidden_values(scales)
+        y = self.structure.flat(chart, coef, hidden)
+        position = np.empty(self.structure.size)
+        enter(chart, y, np.ascontiguousarray(coef), self.structure.log_scales(scales), position)
+        return position
 
+    def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
+        """So many sweeps from a draw. What comes out does not depend on how they are cut up."""
+        memory = dict(draw.memory) if "position" in draw.memory else dict(self._entered(draw))
+        size, shape = self.structure, self.structure.shape
+        coefs, facts = np.empty((count, *shape)), np.empty((count, 6))
+        zetas = np.empty((count, size.scale_begins[-1]))
+        extras = np.empty((count, len(size.hidden)))
+        done = 0
+        while done < count:
+            part = slice(done, min(count, done + self._until_change(memory)))
+            memory = self._run(memory, rng, coefs[part], zetas[part], extras[part], facts[part])
+            done = part.stop
+        from ncbayes.linalg.joint import FACTS
 
-def _log_t(x: float) -> float:
-    return -(FREEDOM + 1) / 2 * math.log1p(x * x / FREEDOM)
+        stats = {name: facts[:, k] for k, name in enumerate(FACTS)}
+        stats["diverging"] = stats["diverging"] > 0
+        return Block(coefs, size.states(zetas, extras), stats, memory)
 
+    def _until_change(self, memory: State) -> int:
+        """Sweeps before something other than sweeps is due."""
+        sweep = int(memory["sweep"][0])
+        due = [mark for mark in (*self._renewals, self._averages, self.tune) if mark > sweep]
+        adapts = memory["numbers"][2] >= 0
+        return min(due) - sweep if adapts and due else 2**62
 
-def _stretched(
-    target: Target,
-    grams: FloatArray,
-    score: FloatArray,
-    coef: FloatArray,
-    scales: State,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, State]:
-    """Each statistic's own scale times exp(s), with the part of coef that goes with it."""
-    from ncbayes.linalg.stretching import stretches
+    def _run(
+        self,
+        memory: dict[str, FloatArray],
+        rng: np.random.Generator,
+        *outputs: FloatArray,
+    ) -> dict[str, FloatArray]:
+        """Sweeps until the outputs are full, then what is due."""
+        from ncbayes.linalg.joint import Tally, sweeps
 
-    prior: Any = target.prior
-    for part, each in prior.stretches(scales, coef) if hasattr(prior, "stretches") else ():
-        _, shift = prior.gaussian(scales, target.shape)
-        coef, factors = coef.copy(), np.empty(len(each.columns))
-        stretches(
-            grams, score + shift, coef, each.columns, np.ascontiguousarray(each.part),
-            each.log_variance, each.shape, each.rate, rng, factors,
+        adapts, sweep = memory["numbers"][2] >= 0, int(memory["sweep"][0])
+        sums = {name: np.array(memory.get(f"sum.{name}", np.zeros(0))) for name in (
+            "weights", "q", "x", "squares")}  # fmt: skip
+        for name in ("slopes", "coef"):
+            sums[name] = np.array(memory.get(f"sum.{name}", np.zeros((0, 0))))
+        tally = Tally(**sums, numbers=np.array(memory["numbers"]))
+        position = sweeps(
+            self.data, self._chart(memory), memory["center"], memory["sd"],
+            np.array(memory["position"]), tally, rng, sweep >= self._averages,
+            self.structure.hidden, *outputs,
         )  # fmt: skip
-        scales = prior.stretched(scales, part, factors)
-    return coef, scales
+        memory = {**memory, "position": position, "numbers": tally.numbers}
+        if not adapts:
+            return memory
+        memory |= {f"sum.{name}": values for name, values in sums.items()}
+        now = sweep + len(outputs[0])
+        memory["sweep"] = np.array([float(now)])
+        if now in self._renewals:
+            memory = self._renewed(memory)
+        return self._settled(memory) if now >= self.tune else memory
 
+    def _renewed(self, memory: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        """The memory with new coordinates, from the means of what was seen."""
+        count, numbers = memory["numbers"][1], np.array(memory["numbers"])
+        x = memory["sum.x"] / count
+        variance = np.maximum(memory["sum.squares"] / count - x**2, 0.0)
+        before = self._draw(memory, self._chart(memory))
+        seen = Seen(
+            self._grams_seen(memory["sum.weights"] / count, before.coef),
+            memory["sum.coef"] / count,
+            memory["sum.slopes"] / count,
+            memory["sum.q"][self.structure.hidden] / count,
+        )
+        learned = self.structure.learned(seen)
+        memory |= {f"chart.{name}": values for name, values in learned.items()}
+        memory["position"] = self._position(self._chart(memory), before.coef, before.scales)
+        scales = len(x) - self.structure.scale_begins[-1]
+        center, sd = np.zeros(len(x)), np.ones(len(x))
+        center[scales:] = x[scales:]
+        sd[scales:] = np.sqrt((variance[scales:] * count + 2 * SCALE_DRAWS) / (count + SCALE_DRAWS))
+        if int(memory["sweep"][0]) > self._renewals[0]:
+            sd[:scales] = np.sqrt((variance[:scales] * count + ETA_DRAWS) / (count + ETA_DRAWS))
+        numbers[0] *= 0.8
+        numbers[1], numbers[2] = 0.0, 0.0
+        return memory | {"center": center, "sd": sd, "numbers": numbers} | self._emptied()
 
-def _leap(
-    target: Target,
-    layout: Layout,
-    coef: FloatArray,
-    scales: State,
-    pilot: Pilot,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, float]:
-    """A Hamiltonian trajectory of coef given the scales: coef, log odds, whether it moved."""
-    from ncbayes.linalg import tridiagonal
+    def _grams_seen(self, weights: FloatArray, coef: FloatArray) -> tuple[Gram, ...]:
+        if self.target.losses:
+            return self._grams_at(coef)
+        found, bounds = [], self.data.bounds
+        for g, each in enumerate(self.target.contrasts):
+            own = weights[bounds[g] : bounds[g] + len(each.offset)]
+            found.append(Gram.of(each.design, own))
+        return tuple(found)
 
-    prior, shift = target.prior.gaussian(scales, target.shape)
-    upper, between = _blocks(pilot.grams, prior), _between(prior)
-    side = np.empty((len(between), *upper.shape[1:]))
-    failed = math.isnan(tridiagonal.factorized(upper, side, between))
-    size = min(LARGEST_STEP, LEAP_STEP * coef.size**-0.25)
-    # A random step breaks the cycles that a trajectory of a fixed length can fall into.
-    step, count = size * rng.uniform(0.7, 1.0), math.ceil(QUARTER_TURN / size)
-    momentum, threshold = rng.standard_normal(coef.shape), -rng.standard_exponential()
-    if not failed:
-        there = coef.copy()
-        psi, log_acceptance = tridiagonal.leapt(
-            layout.design, layout.bounds, layout.offset, layout.is_data,
-            _blocks(np.zeros_like(pilot.grams), prior), between, shift,
-            upper, side, there, momentum, step, count,
-        )  # fmt: skip
-        if log_acceptance > threshold:
-            return there, psi, 1.0
-    return coef, _log_odds(layout, coef), 0.0
-
-
-def _pilot(target: Target) -> Pilot:
-    """Made once for a target, from its own random numbers: the chain has no influence on it."""
-    if target in _PILOTS:
-        return _PILOTS[target]
-    layout, rng, half = _layout(target), np.random.default_rng(0), PILOT_SWEEPS // 2
-    coef = at_zero(target)
-    scales, seen = target.prior.draw(target.shape, rng), []
-    curvature = np.zeros_like(layout.offset)
-    for k in range(PILOT_SWEEPS):
-        coef, scales, _ = _swept(target, layout, Draw(coef, scales), None, rng)
-        scales = target.prior.update(scales, coef, rng)
-        if k >= half:
-            chance = expit(_log_odds(layout, coef))
-            curvature += chance * (1 - chance) / (PILOT_SWEEPS - half)
-            seen.append(_log_scales(target.prior, scales))
-    values = np.array(seen)
-    width = np.maximum(values.std(axis=0), LEAST_WIDTH)
-    _PILOTS[target] = Pilot(_grams(layout, curvature), values.mean(axis=0), width)
-    return _PILOTS[target]
+    def _settled(self, memory: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        """The memory once warm-up is over: nothing in it changes any more but the position."""
+        numbers = memory["numbers"]
+        step = np.exp(numbers[3] / numbers[4]) if numbers[4] else numbers[0]
+        kept = {name: values for name, values in memory.items() if not name.startswith("sum.")}
+        return {**kept, "numbers": np.array([step, 0.0, -1.0, 0.0, 0.0])}

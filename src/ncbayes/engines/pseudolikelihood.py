@@ -1,41 +1,52 @@
-"""Polya-Gamma Gibbs sampling of the pseudolikelihood's posterior."""
+"""The posterior of the pseudolikelihood."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ncbayes.base import Draw
-from ncbayes.contrast import Target
+from ncbayes.contrast import Kernel, Target, kernel_of
+from ncbayes.engines import joint
 from ncbayes.engines.gibbs import Gibbs
 
-# The labelled targets of targets with conditionals, for as long as those are in use.
-_LABELLED: WeakKeyDictionary[Target, Target] = WeakKeyDictionary()
+# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
+_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Pseudolikelihood:
-    """weights -> theta -> scales, as ``Gibbs``, on the product of full conditionals; no log Z.
+    """theta and scales as by ``Joint``, on the product of full conditionals; no log Z.
 
     The conditionals of all coordinates are a logistic regression without intercept. They count
-    every dependence more than once, so that intervals are not calibrated in general.
+    every dependence more than once, so that intervals are not calibrated in general. Under a prior
+    that ``Joint`` does not take, sweeps are those of ``Gibbs``.
     """
 
+    tune: int = field(default=0, repr=False)
     likelihood: ClassVar[str] = "conditionals"
 
+    def adapting(self, sweeps: int) -> Pseudolikelihood:
+        """The same engine, which adapts in so many sweeps from the start."""
+        return replace(self, tune=sweeps)
+
+    def kernel(self, target: Target) -> Kernel:
+        """What is prepared once for a target: its conditionals as labels."""
+        contrasts = tuple(each.contrast for each in target.losses)
+        labelled = Target(contrasts, target.prior, normalizer=False)
+        engine = joint.Joint(self.tune) if joint.usable(labelled) else Gibbs()
+        return kernel_of(engine, labelled)
+
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        return Gibbs().start(_labelled(target), rng)
+        return self._kernel(target).start(rng)
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        return Gibbs().step(_labelled(target), draw, rng)
+        return self._kernel(target).sweeps(draw, rng, 1).last
 
-
-def _labelled(target: Target) -> Target:
-    """The target with contrasts in the place of losses; the same one every time."""
-    if target not in _LABELLED:
-        contrasts = tuple(each.contrast for each in target.losses)
-        _LABELLED[target] = Target(contrasts, target.prior, normalizer=False)
-    return _LABELLED[target]
+    def _kernel(self, target: Target) -> Kernel:
+        if target not in _KERNELS:
+            _KERNELS[target] = self.kernel(target)
+        return _KERNELS[target]

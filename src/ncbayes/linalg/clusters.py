@@ -17,13 +17,13 @@ import math
 import numpy as np
 from numba import njit
 
-from ncbayes.linalg.trajectories import FAST, log_likelihood
-
 # Of the slice in log u: its first width, and the steps out of it.
 WIDTH, MOST_STEPS = 3.0, 10
 MOST_LOG = 300.0
-# The first width of the slice in the logarithm of the stretch.
-STRETCH_WIDTH = 0.15
+# What sums may do to be vectorized; infinities and NaN keep their meaning. Only for loops that
+# write nothing: with others the same input gave different last bits from one run to the next,
+# probably since a compiled check of where arrays lie in memory chooses between two versions.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(cache=True, fastmath=FAST)
@@ -232,110 +232,3 @@ def sweep(
             change, rng,
         )  # fmt: skip
         _moved(rows, start, size, change, psi)
-
-
-@njit(cache=True)
-def sweep_gram(
-    gram, shift, rate, starts, sizes, coef, log_local, multiplier, slab, fictitious, rng
-):
-    """The same for the likelihood ``exp(rate (shift . coef - coef' gram coef / 2))``."""
-    most = max(1, np.max(sizes))
-    own, r, change = np.empty((most, most)), np.empty(most), np.empty(most)
-    product = gram @ coef
-    for e in range(len(starts)):
-        start, size = starts[e], sizes[e]
-        for i in range(size):
-            r[i] = rate * (shift[start + i] - product[start + i])
-            for j in range(size):
-                own[i, j] = rate * gram[start + i, start + j]
-        log_local[e] = _draw_run(
-            start, size, own, r, coef, log_local[e], multiplier[e], slab[e], fictitious[e],
-            change, rng,
-        )  # fmt: skip
-        _moved(gram, start, size, change, product)
-
-
-@njit(cache=True)
-def _along(t, still, linear, slope, is_data, c, c_precision, c_shift, squares, log_local, runs):
-    """Log density of the posterior along the orbit of ``stretch``, times its volume."""
-    sizes, multiplier, slab, fictitious, heads, headed = runs
-    factor = math.exp(t)
-    value = log_likelihood(still + factor * linear - slope * t, is_data)
-    for g in range(len(c)):
-        moved = c[g, 0] - c[g, 1] * t
-        value += c_shift[g] * moved - c_precision[g] * moved * moved / 2
-    for g in range(squares.shape[0]):
-        for e in range(squares.shape[1]):
-            base = math.exp(-2 * (log_local[g, e] + t)) / (multiplier[e] * multiplier[e])
-            normalizer = base if fictitious[e] else slab[e] + base
-            if base > 0:
-                value += 0.5 * sizes[e] * math.log(normalizer)
-            value += sizes[e] * t - 0.5 * (slab[e] + base) * factor * factor * squares[g, e]
-            if not headed[e]:
-                value += _log_half_cauchy(log_local[g, e] + t)
-    for head in heads:
-        value += _log_half_cauchy(head + t)
-    return value
-
-
-@njit(cache=True)
-def _log_half_cauchy(log_value):
-    size = abs(log_value)
-    return -size - math.log1p(math.exp(-2 * size))
-
-
-@njit(cache=True)
-def _slice_along(given, rng):
-    """A slice step for t from zero."""
-    level = _along(0.0, *given) + math.log(1.0 - rng.random())
-    low = -STRETCH_WIDTH * rng.random()
-    high = low + STRETCH_WIDTH
-    left = int((MOST_STEPS + 1) * rng.random())
-    for _ in range(left):
-        if not _along(low, *given) > level:
-            break
-        low -= STRETCH_WIDTH
-    for _ in range(MOST_STEPS - left):
-        if not _along(high, *given) > level:
-            break
-        high += STRETCH_WIDTH
-    while high - low > 1e-12:
-        t = low + (high - low) * rng.random()
-        if _along(t, *given) > level:
-            return t
-        if t < 0:
-            low = t
-        else:
-            high = t
-    return 0.0
-
-
-@njit(cache=True)
-def stretch(coef, psi, still, is_data, bounds, slope, c_precision, c_shift, log_local, starts,
-            sizes, multiplier, slab, fictitious, heads, headed, rng):  # fmt: skip
-    """A slice step for t: theta and its scales times exp(t), c less its slope times t.
-
-    These maps form a group, so that t has the density of the posterior along the orbit times
-    exp(t) for each stretched coefficient. psi holds the log odds of all groups one after the other,
-    group g from ``bounds[g]`` on, ``still`` what no run has a share in. coef and psi change in
-    place; log_local does not.
-    """
-    groups, runs = log_local.shape
-    slopes, squares, c = np.empty(len(psi)), np.zeros((groups, runs)), np.empty((groups, 2))
-    for g in range(groups):
-        slopes[bounds[g] : bounds[g + 1]] = slope[g]
-        c[g, 0], c[g, 1] = coef[g, -1], slope[g]
-        for e in range(runs):
-            for k in range(starts[e], starts[e] + sizes[e]):
-                squares[g, e] += coef[g, k] * coef[g, k]
-    constants = (sizes, multiplier, slab, fictitious, heads, headed)
-    given = (still, psi - still, slopes, is_data, c, c_precision, c_shift, squares, log_local)
-    t = _slice_along((*given, constants), rng)
-    factor = math.exp(t)
-    for g in range(groups):
-        for e in range(runs):
-            for k in range(starts[e], starts[e] + sizes[e]):
-                coef[g, k] *= factor
-        coef[g, -1] -= slope[g] * t
-    psi[:] = still + factor * (psi - still) - slopes * t
-    return t

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes.base import Design, FloatArray
 
@@ -102,3 +103,20 @@ def with_intercept(design: Design) -> Design:
     """The design with a last column of ones; a dense one stays one matrix, so one BLAS call."""
     bordered = Bordered(design)
     return Dense(bordered.dense()) if isinstance(design, Dense) else bordered
+
+
+def products(design: Design) -> tuple[FloatArray, NDArray[np.int64], FloatArray] | None:
+    """Waves (wave, N), the last of ones, and pairs and signs that make the design's columns.
+
+    Column j is ``sum_k signs[j, k] waves[pairs[j, k, 0]] waves[pairs[j, k, 1]]``, k = 0, 1. None
+    for a design that is not of this kind.
+    """
+    if isinstance(design, Bordered):
+        inner = products(design.inner)
+        if inner is None:
+            return None
+        waves, pairs, signs = inner
+        ones = np.array([[[len(waves) - 1] * 2, [0, 0]]])
+        return waves, np.concatenate([pairs, ones]), np.concatenate([signs, [[1.0, 0.0]]])
+    own = getattr(design, "products", None)
+    return None if own is None else own()

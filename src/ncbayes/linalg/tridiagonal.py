@@ -1,4 +1,4 @@
-"""Cholesky factors of block-tridiagonal precisions, and trajectories in their coordinates.
+"""Cholesky factors of block-tridiagonal precisions.
 
 The precision of coef (group, coefficient) has full blocks on its diagonal and diagonal blocks
 ``between`` beside them; ``precision = U' U`` with U block bidiagonal: upper triangles ``upper_t``
@@ -13,7 +13,17 @@ import math
 import numpy as np
 from numba import njit
 
-from ncbayes.linalg.trajectories import _dot, log_likelihood
+# What a sum may do to be vectorized; infinities and NaN keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True, fastmath=FAST)
+def _dot(one, other, count):
+    """Of the first entries."""
+    total = 0.0
+    for i in range(count):
+        total += one[i] * other[i]
+    return total
 
 
 @njit(cache=True)
@@ -104,104 +114,3 @@ def backward(upper, side, out):
         for i in range(size - 1, -1, -1):
             rest = _dot(upper[t, i, i + 1 :], out[t, i + 1 :], size - i - 1)
             out[t, i] = (out[t, i] - rest) / upper[t, i, i]
-
-
-@njit(cache=True)
-def log_determinant(within, between):
-    """Of the root of a precision with diagonal blocks; NaN if it is not positive definite."""
-    groups, size = within.shape
-    total, pivots = 0.0, within[0].copy()
-    for t in range(groups):
-        if t > 0:
-            for j in range(size):
-                coupling = between[t - 1, j] if len(between) > 0 else 0.0
-                pivots[j] = within[t, j] - coupling * coupling / pivots[j]
-        for j in range(size):
-            if not pivots[j] > 0:
-                return np.nan
-            total += math.log(pivots[j]) / 2
-    return total
-
-
-@njit(cache=True)
-def _score(design, bounds, offset, is_data, coef, psi, out):
-    """Log odds into ``psi``, and into ``out`` the gradient of the labels' log likelihood by coef.
-
-    In one pass over the design, which is what such a step costs.
-    """
-    groups, size = coef.shape
-    for g in range(groups):
-        for j in range(size):
-            out[g, j] = 0.0
-        for n in range(bounds[g], bounds[g + 1]):
-            row = design[n]
-            psi[n] = offset[n] + _dot(row, coef[g], size)
-            # exp(-psi) may overflow to infinity, whose reciprocal is the zero that is meant.
-            residual = is_data[n] - 1 / (1 + math.exp(-psi[n]))
-            for j in range(size):
-                out[g, j] += residual * row[j]
-
-
-@njit(cache=True)
-def _add_prior(within, between, shift, coef, out):
-    """Add the gradient of the log prior to ``out``; twice the log prior itself is returned.
-
-    ``within`` (group, P, P), and 0 at shift = 0 and coef = 0.
-    """
-    groups, size = coef.shape
-    total = 0.0
-    for g in range(groups):
-        for j in range(size):
-            pull = -_dot(within[g, j], coef[g], size)
-            if len(between) > 0:
-                if g > 0:
-                    pull -= between[g - 1, j] * coef[g - 1, j]
-                if g < groups - 1:
-                    pull -= between[g, j] * coef[g + 1, j]
-            out[g, j] += shift[g, j] + pull
-            total += (2.0 * shift[g, j] + pull) * coef[g, j]
-    return total
-
-
-@njit(cache=True)
-def _half_square(values):
-    total = 0.0
-    for value in values.flat:
-        total += value * value
-    return total / 2
-
-
-@njit(cache=True)
-def _add(out, factor, values):
-    groups, size = out.shape
-    for g in range(groups):
-        for j in range(size):
-            out[g, j] += factor * values[g, j]
-
-
-@njit(cache=True)
-def leapt(design, bounds, offset, is_data, within, between, shift, upper, side, coef, momentum,
-          step, count):  # fmt: skip
-    """``count`` leapfrog steps from coef, in place: log odds there, log of their acceptance.
-
-    The prior's precision comes with full blocks ``within``; (``upper``, ``side``) is the factor of
-    the metric, ``momentum`` (group, P) standard normal.
-    """
-    psi, change = np.empty_like(offset), np.empty_like(coef)
-    _score(design, bounds, offset, is_data, coef, psi, change)
-    prior = _add_prior(within, between, shift, coef, change)
-    energy = _half_square(momentum) - log_likelihood(psi, is_data) - prior / 2
-    forward(upper, side, change)
-    _add(momentum, step / 2, change)
-    for k in range(count):
-        for g in range(len(coef)):
-            for j in range(coef.shape[1]):
-                change[g, j] = momentum[g, j]
-        backward(upper, side, change)
-        _add(coef, step, change)
-        _score(design, bounds, offset, is_data, coef, psi, change)
-        prior = _add_prior(within, between, shift, coef, change)
-        forward(upper, side, change)
-        _add(momentum, step / 2 if k == count - 1 else step, change)
-    after = _half_square(momentum) - log_likelihood(psi, is_data) - prior / 2
-    return psi, energy - after

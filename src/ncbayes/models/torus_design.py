@@ -238,6 +238,27 @@ class TorusDesign:
         diagonal = self.layout.gathered(linear, of_edge)
         return np.where(diagonal > ROUND_OFF * total, diagonal, 0.0)
 
+    def products(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
+        """Waves (wave, N), the last of ones, and each column as a sum of two products of them.
+
+        ``pairs`` (column, 2, 2) numbers the waves of both products, ``signs`` (column, 2).
+        """
+        d, (one, other) = self.layout.nodes, self.layout.pairs
+        ones = np.full(d, 2 * d)
+        nodes = np.stack([np.arange(d), np.arange(d, 2 * d)], axis=1).ravel()
+        single = np.zeros((self.layout.border, 2, 2), dtype=np.int64)
+        single[:, 0] = np.stack([nodes, np.repeat(ones, 2)], axis=1)[: self.layout.border]
+        cc, ss = np.stack([one, other], 1), np.stack([one + d, other + d], 1)
+        sc, cs = np.stack([one + d, other], 1), np.stack([one, other + d], 1)
+        terms = ((cc, ss), (sc, cs), (cc, ss), (sc, cs))
+        of_edge = [np.stack(terms[kind], axis=1) for kind in self.layout.kinds]
+        pairs = np.stack(of_edge, axis=1).reshape(-1, 2, 2) if of_edge else single[:0]
+        second = np.array([1.0, -1.0, -1.0, 1.0])[list(self.layout.kinds)]
+        signs = np.column_stack([np.ones(len(pairs)), np.tile(second, len(one))])
+        alone = np.tile([1.0, 0.0], (self.layout.border, 1))
+        waves = np.vstack([self.waves, np.ones(self.shape[0])])
+        return waves, np.concatenate([single, pairs]), np.concatenate([alone, signs])
+
     def _parts(self) -> list[slice]:
         """The points in runs."""
         step = max(1, PART_ENTRIES // self.layout.nodes)

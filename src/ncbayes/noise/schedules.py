@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ class Fixed:
     """One noise set, drawn once and shared by all chains (Algorithm 1)."""
 
     noise: Noise | Mapping[str, Noise] | None = None
+    lasting: ClassVar[bool] = True
 
     def plan(self, draws: int, tune: int, *, extends: bool = False) -> tuple[Segment, ...]:
         return (Segment(0, 0 if extends else tune, draws),)
@@ -65,6 +67,7 @@ class Pooled:
     noise: Noise | Mapping[str, Noise] | None = None
     sets: int = 8
     settle: int | None = None
+    lasting: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not is_whole(self.sets) or self.sets < 2:

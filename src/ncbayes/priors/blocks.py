@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,8 @@ from ncbayes.base import (
     Population,
     Precision,
     Prior,
-    Scaled,
     Shrinkage,
     State,
-    Stretch,
     shown,
 )
 from ncbayes.priors.normal import Normal
@@ -93,8 +91,6 @@ class Blocks:
             np.concatenate([each.multiplier for _, each in found]),
             np.concatenate([each.slab for _, each in found]),
             np.concatenate([each.fictitious for _, each in found]),
-            np.concatenate([each.heads for _, each in found]),
-            np.concatenate([each.headed for _, each in found]),
         )
 
     def relocated(self, state: State, log_local: FloatArray) -> State:
@@ -122,52 +118,11 @@ class Blocks:
             moved |= _named(part, update(own, columns, rng))
         return moved
 
-    def rescaled(self, state: State, log_factor: float) -> State:
+    def rescaled(self, state: State, value: float) -> State:
         moved = dict(state)
         for part, prior in self.shrinking:
-            moved |= _named(part, prior.rescaled(_own(part, state), log_factor))
+            moved |= _named(part, prior.rescaled(_own(part, state), value))
         return moved
-
-    @cached_property
-    def _scaled(self) -> tuple[tuple[Part, Scaled], ...]:
-        return tuple((part, part.prior) for part in self.parts if isinstance(part.prior, Scaled))
-
-    def log_scales(self, state: State) -> FloatArray:
-        """Logarithms of the scales that all coefficients of a part share, part by part."""
-        found = [prior.log_scales(_own(part, state)) for part, prior in self._scaled]
-        return np.concatenate([np.zeros(0), *found])
-
-    def at_log_scales(self, state: State, values: FloatArray) -> State:
-        moved = dict(state)
-        for part, prior, own in self._dealt(state, values):
-            moved |= _named(part, prior.at_log_scales(_own(part, state), own))
-        return moved
-
-    def log_prior(self, state: State) -> float:
-        """The log density of the shared scales' logarithms, up to a constant."""
-        return sum(prior.log_prior(_own(part, state)) for part, prior in self._scaled)
-
-    def _dealt(self, state: State, values: FloatArray) -> Iterator[tuple[Part, Scaled, FloatArray]]:
-        """Every scaled part with its share of the values."""
-        start = 0
-        for part, prior in self._scaled:
-            stop = start + len(prior.log_scales(_own(part, state)))
-            yield part, prior, values[start:stop]
-            start = stop
-
-    def stretches(self, state: State, coef: FloatArray) -> list[tuple[Part, Stretch]]:
-        """What can be stretched, in columns of coef."""
-        found = []
-        for part in self.parts:
-            stretch = getattr(part.prior, "stretch", None)
-            own = stretch and stretch(_own(part, state), coef[:, part.start : part.stop])
-            if own:
-                found.append((part, replace(own, columns=part.start + own.columns)))
-        return found
-
-    def stretched(self, state: State, part: Part, log_factors: FloatArray) -> State:
-        prior: Any = part.prior
-        return {**state, **_named(part, prior.stretched(_own(part, state), log_factors))}
 
     @cached_property
     def pooling(self) -> tuple[tuple[Part, Pooling], ...]:

@@ -8,7 +8,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Population, Precision, State, shown
+from ncbayes.base import (
+    Coordinates,
+    FloatArray,
+    InputError,
+    Population,
+    Precision,
+    State,
+    shown,
+)
 from ncbayes.priors.normal import LEAST, MOST, RANGE, RESCALE, numbers
 
 Numbers: TypeAlias = float | Sequence[float] | FloatArray
@@ -109,6 +117,47 @@ class Hierarchical:
         off = theta - mean
         moved = inverse_wishart(df + groups, matrix + off.T @ off, rng)
         return {"mean": np.asarray(mean), "covariance": moved}
+
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates | None:
+        """Rows are the groups' deviations from mu, and mu; None with a full covariance."""
+        if self.covariance == "full":
+            return None
+        groups, size = shape
+        cells = np.arange((groups + 1) * size)
+        row, column = cells // size, cells % size
+        deviation = row < groups
+        mean = np.zeros((groups + 1, size))
+        mean[groups] = self._row("mean", size, 0.0)
+        weight = self._row("mean_scale", size, 1.0) ** -2
+        return Coordinates(
+            mix=np.column_stack([np.eye(groups), np.ones(groups)]),
+            classes=np.arange(groups + 1),
+            level=groups,
+            mean=mean,
+            row=row,
+            start=column,
+            size=np.ones(len(cells), dtype=np.intp),
+            slab=np.where(deviation, 0.0, weight[column]),
+            first=np.where(deviation, column, -1),
+            second=np.full(len(cells), -1),
+            factor=np.where(deviation, 0.0, np.inf),
+            fictitious=np.zeros(len(cells), dtype=bool),
+            kinds=np.ones(size, dtype=np.intp),
+            prior_a=np.array(self._row("shape", size, SHAPE)),
+            prior_b=np.array(self._row("rate", size, RATE)),
+        )
+
+    def hidden(self, state: State) -> FloatArray:
+        """mu."""
+        return state["mean"]
+
+    def log_scales(self, state: State) -> FloatArray:
+        return np.asarray(np.log(state["variance"]) / 2)
+
+    def at_log_scales(
+        self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
+    ) -> State:
+        return {"mean": hidden, "variance": np.exp(2 * values)}
 
     def population(self, state: State, shape: tuple[int, int]) -> Population:
         size, full = shape[1], self.covariance == "full"

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ncbayes.base import BoolArray, Clusters, FloatArray, InputError, Precision, State, shown
+from ncbayes.base import (
+    BoolArray,
+    Clusters,
+    Coordinates,
+    FloatArray,
+    InputError,
+    Precision,
+    State,
+    shown,
+)
 from ncbayes.priors.normal import check_scale, numbers
 from ncbayes.priors.pairs import by_edge
 from ncbayes.priors.slices import slice_sample
@@ -38,7 +47,6 @@ class _Runs:
     slab: FloatArray
     """The slab's precision."""
     fictitious: BoolArray
-    headed: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,16 +189,54 @@ class Horseshoe:
             self._multiplier(state, runs),
             runs.slab,
             runs.fictitious,
-            np.log(state["tau"] / self.scale) if self.tau is None else np.zeros(0),
-            runs.headed,
+        )
+
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates:
+        runs, groups = self._runs(shape), shape[0]
+        count = len(runs.sizes)
+        cells = np.arange(groups * count)
+        row, run = cells // count, cells % count
+        fixed = 0.0 if self.tau is None else math.log(self.tau)
+        globals_ = 1 if self.tau is None else 0
+        tau = len(cells) if self.tau is None else -1
+        return Coordinates(
+            mix=np.eye(groups),
+            classes=np.arange(groups),
+            level=-1,
+            mean=np.zeros(shape),
+            row=row,
+            start=runs.starts[run],
+            size=runs.sizes[run],
+            slab=runs.slab[run],
+            first=cells,
+            second=np.full(len(cells), tau),
+            factor=runs.log_relative[run] + fixed,
+            fictitious=runs.fictitious[run],
+            kinds=np.zeros(len(cells) + globals_, dtype=np.intp),
+            prior_a=np.append(np.zeros(len(cells)), np.full(globals_, math.log(self.scale))),
+            prior_b=np.zeros(len(cells) + globals_),
+        )
+
+    def log_scales(self, state: State) -> FloatArray:
+        local = np.ravel(np.log(state["local"]))
+        return local if self.tau is not None else np.append(local, np.log(state["tau"]))
+
+    def at_log_scales(
+        self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
+    ) -> State:
+        count = shape[0] * len(self._runs(shape).sizes)
+        local = _exp(values[..., :count]).reshape(*values.shape[:-1], shape[0], -1)
+        return {"local": local} | (
+            {} if self.tau is not None else {"tau": _exp(values[..., count:])}
         )
 
     def relocated(self, state: State, log_local: FloatArray) -> State:
         return {**state, "local": _exp(log_local)}
 
-    def rescaled(self, state: State, log_factor: float) -> State:
+    def rescaled(self, state: State, value: float) -> State:
+        """The state with its global scale, or if that is fixed every local one, at this value."""
         name = "tau" if self.tau is None else "local"
-        return {**state, name: _exp(np.log(state[name]) + log_factor)}
+        return {**state, name: np.full_like(state[name], value)}
 
     def _by_run(self, state: State, runs: _Runs, squares: FloatArray) -> FloatArray:
         """Log density of each run's theta and log u, (group, run)."""
@@ -237,7 +283,6 @@ class Horseshoe:
             np.log(relative),
             slab,
             np.isfinite(relative) & likelihood,
-            np.full(len(sizes), self.tau is None),
         )
 
     def _drawn_tau(self, rng: np.random.Generator) -> dict[str, FloatArray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, State, shown
+from ncbayes.base import Coordinates, FloatArray, InputError, Precision, State, shown
 from ncbayes.spaces import is_numeric
 
 # A precision is the square of a scale: within these its products, too, are far from the ends of
@@ -98,13 +98,31 @@ class HalfCauchyNormal:
         rate = 1 / auxiliary + np.sum(theta**2) / 2
         return {"scale": np.sqrt(rate / rng.standard_gamma((theta.size + 1) / 2, 1))}
 
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates:
+        groups, size = shape
+        none, zeros = np.full(groups, -1), np.zeros(groups)
+        return Coordinates(
+            mix=np.eye(groups),
+            classes=np.arange(groups),
+            level=-1,
+            mean=np.zeros(shape),
+            row=np.arange(groups),
+            start=np.zeros(groups, dtype=np.intp),
+            size=np.full(groups, size),
+            slab=zeros,
+            first=np.zeros(groups, dtype=np.intp),
+            second=none,
+            factor=zeros,
+            fictitious=np.zeros(groups, dtype=bool),
+            kinds=np.array([0]),
+            prior_a=np.array([np.log(self.scale)]),
+            prior_b=np.zeros(1),
+        )
+
     def log_scales(self, state: State) -> FloatArray:
         return np.log(state["scale"])
 
-    def at_log_scales(self, state: State, values: FloatArray) -> State:
+    def at_log_scales(
+        self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
+    ) -> State:
         return {"scale": np.exp(values)}
-
-    def log_prior(self, state: State) -> float:
-        values = self.log_scales(state)
-        # Of log s, where s has the density 1 / (1 + (s / scale)^2).
-        return float(np.sum(values - np.logaddexp(0.0, 2 * (values - np.log(self.scale)))))

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Precision, State, Stretch, shown
+from ncbayes.base import Coordinates, FloatArray, InputError, Precision, State, shown
 from ncbayes.priors.normal import LEAST, MOST, check_scale
 from ncbayes.spaces import is_numeric
 
@@ -84,34 +84,48 @@ class RandomWalk:
         moved["variance"] = self._updated(steps, self._count(theta.shape[1]), rng)
         return moved
 
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates:
+        """Rows are the steps in units of the root of their gaps; the first is the first group."""
+        groups, size = shape
+        separate, count = self.initial == "separate", self._count(size)
+        mix = np.tril(np.broadcast_to(np.sqrt(self._gaps(groups)), (groups, groups)))
+        cells = np.arange(groups * count)
+        row, width = cells // count, size // count
+        scale = cells % count if self.per_statistic else np.zeros(len(cells), dtype=np.intp)
+        classes, scales = np.ones(groups, dtype=np.intp), count
+        if separate:
+            classes[0], scales = 0, count + 1
+            scale = np.where(row == 0, count, scale)
+        return Coordinates(
+            mix=mix,
+            classes=classes,
+            level=0 if separate else -1,
+            mean=np.zeros(shape),
+            row=row,
+            start=cells % count * width,
+            size=np.full(len(cells), width),
+            slab=np.zeros(len(cells)),
+            first=scale,
+            second=np.full(len(cells), -1),
+            factor=np.zeros(len(cells)),
+            fictitious=np.zeros(len(cells), dtype=bool),
+            kinds=np.ones(scales, dtype=np.intp),
+            prior_a=np.full(scales, float(self.shape)),
+            prior_b=np.full(scales, float(self.rate)),
+        )
+
     def log_scales(self, state: State) -> FloatArray:
-        shared = [np.zeros(0), *(state[name] for name in self._shared)]
-        return np.asarray(np.log(np.concatenate(shared)))
+        names = ["variance", "initial_variance"][: 1 + (self.initial == "separate")]
+        return np.asarray(np.log(np.concatenate([state[name] for name in names])) / 2)
 
-    def at_log_scales(self, state: State, values: FloatArray) -> State:
-        found = {name: np.exp([value]) for name, value in zip(self._shared, values, strict=True)}
-        return {**state, **found}
-
-    def log_prior(self, state: State) -> float:
-        values = self.log_scales(state)
-        return float(-np.sum(self.shape * values + self.rate * np.exp(-values)))
-
-    def stretch(self, state: State, theta: FloatArray) -> Stretch | None:
-        """Every statistic's own variance with its steps; None where statistics share one."""
-        if not self.per_statistic:
-            return None
-        part = theta - theta[0] if self.initial == "separate" else theta
-        columns = np.arange(theta.shape[1])
-        return Stretch(columns, part, np.log(state["variance"]), self.shape, self.rate)
-
-    def stretched(self, state: State, log_factors: FloatArray) -> State:
-        return {**state, "variance": state["variance"] * np.exp(2 * log_factors)}
-
-    @property
-    def _shared(self) -> tuple[str, ...]:
-        """The variances that all statistics share."""
-        names = () if self.per_statistic else ("variance",)
-        return (*names, "initial_variance") if self.initial == "separate" else names
+    def at_log_scales(
+        self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
+    ) -> State:
+        count, variances = self._count(shape[1]), np.exp(2 * values)
+        state = {"variance": variances[..., :count]}
+        if self.initial == "separate":
+            state["initial_variance"] = variances[..., count:]
+        return state
 
     def _first(self, state: State) -> FloatArray:
         return state["initial_variance" if self.initial == "separate" else "variance"]
