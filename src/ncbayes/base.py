@@ -255,6 +255,10 @@ class Coordinates:
     groups are the prior's own (``hidden``), and come last.
     ``kinds``: the priors of zeta. 0: exp(zeta) is half-Cauchy of scale exp(prior_a); 1: exp(2 zeta)
     is inverse gamma of shape prior_a and rate prior_b.
+    ``wishart``: with the scale matrix S of an inverse Wishart prior, cells of single columns are
+    of ``d_k - sum_j<k phi_kj d_j`` instead of the deviations d; phi are the last entries of zeta,
+    of kind 2, row by row, and the rates of the variances are half of ``(T S T')_kk``, where T has
+    -phi below a diagonal of ones.
     """
 
     mix: FloatArray
@@ -272,6 +276,7 @@ class Coordinates:
     kinds: NDArray[np.intp]
     prior_a: FloatArray
     prior_b: FloatArray
+    wishart: FloatArray | None = None
 
 
 @runtime_checkable
@@ -293,38 +298,6 @@ class Scaled(Prior, Protocol):
         self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
     ) -> State:
         """The state with log scales (..., scale) and rows of its own (..., entry), for many too."""
-        ...
-
-
-@dataclass(frozen=True)
-class Population:
-    """Columns of coef that are ``N(mu, Sigma)`` in every group, as an engine needs them.
-
-    mu is ``mean`` now; its own prior is normal with independent entries, of ``precision`` and
-    ``shift`` (precision times mean). ``inverse`` is that of Sigma. The prior density of Sigma, by
-    the measure that no linear map B Sigma B' changes, is
-    ``prod_k |B_kk|^-power_k exp(-tr(scale Sigma^-1) / 2)`` along triangular maps B, where B_kl may
-    differ from zero for ``linked`` columns k and l.
-    """
-
-    columns: NDArray[np.intp]
-    mean: FloatArray
-    precision: FloatArray
-    shift: FloatArray
-    inverse: FloatArray
-    power: FloatArray
-    scale: FloatArray
-    linked: BoolArray
-
-
-@runtime_checkable
-class Pooling(Prior, Protocol):
-    """A prior whose population an engine may move together with the coefficients."""
-
-    def population(self, state: State, shape: tuple[int, int]) -> Population: ...
-
-    def repopulated(self, state: State, mean: FloatArray, linear: FloatArray) -> State:
-        """The state with another mu, and B Sigma B' for Sigma, with B = ``linear``."""
         ...
 
 

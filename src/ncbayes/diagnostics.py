@@ -339,10 +339,15 @@ def _divergences(tree: xr.DataTree) -> list[str]:
     count = int(diverging.sum())
     if not count:
         return []
+    remedy = "use more tune, narrower priors, or parameters of the order of 1"
+    if "reached_max_treedepth" in tree["sample_stats"]:
+        remedy = (
+            "use engine=ncbayes.engines.Nuts(target_acceptance=0.95), narrower priors, or "
+            "parameters of the order of 1"
+        )
     return [
-        f"{count} of {diverging.size} draws diverged: NUTS could not follow the posterior there, "
-        "and may leave parts of it out; use engine=ncbayes.engines.Nuts(target_acceptance=0.95), "
-        "narrower priors, or parameters of the order of 1"
+        f"{count} of {diverging.size} draws diverged: trajectories could not follow the posterior "
+        f"there, and may leave parts of it out; {remedy}"
     ]
 
 

@@ -98,7 +98,9 @@ def fit(
         Noise points for each data point; more noise, narrower posteriors, slower sweeps. None:
         what ``noise="auto"`` chooses, and 5 with any other noise.
     engine
-        "auto", "gibbs" or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
+        "auto" takes "joint", coefficients and scales in one Hamiltonian trajectory, or "gibbs",
+        the paper's Polya-Gamma sweeps, for noise that is new in every sweep and for priors that
+        "joint" does not take. Or an engine such as ``engines.Gibbs(method="cholesky")``; "nuts" or
         ``engines.Nuts(target_acceptance=0.9)``: the no-U-turn sampler. Without noise: "exact" for
         small models that know log Z, "exchange" for those with a sampler, "pseudolikelihood" for
         binary ones with ``change_statistics``, "hyvarinen" or

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
-from ncbayes.base import FloatArray, InputError, Pooling, Precision, in_group
+from ncbayes.base import FloatArray, InputError, Precision, in_group
 from ncbayes.contrast import Contrast, model_name, statistic_names
 from ncbayes.priors import Normal
 from ncbayes.priors.blocks import NORMALIZER, Blocks, blocks
@@ -61,7 +61,7 @@ def couples_groups(model: Any, prior: Any, groups: int, normalizer: bool = True)
     rng = np.random.default_rng(0)
     for part in full.parts:
         shape = groups, part.stop - part.start
-        if part.name == NORMALIZER or isinstance(part.prior, Pooling):
+        if part.name == NORMALIZER or hasattr(part.prior, "hidden"):
             continue
         if part.prior.gaussian(part.prior.draw(shape, rng), shape)[0].between is None:
             return False

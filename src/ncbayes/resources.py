@@ -16,10 +16,10 @@ GIGABYTE = 1e9
 WORTH_PROCESSES_SECONDS = 4.0
 # A Polya-Gamma draw and the elementwise work for one pooled point (benchmarks/engine.py).
 SECONDS_A_POINT = 2.0e-7
-# Sweeps by run keep a design of up to so many bytes (engines/layout.py), and take this long for
-# an entry of it, their leap included; twice as long if it is not kept.
+# What is kept of a structured design at most, in bytes (engines/posing.py, engines/runs.py).
 KEPT = 2.0**27
-SECONDS_AN_ENTRY = 2.5e-9
+# A joint trajectory: its ten or so gradients by entry of the design, and what comes with them.
+SECONDS_AN_ENTRY, SECONDS_A_TRAJECTORY = 2.0e-9, 2.0e-5
 # A NUTS transition of an energy: its 20 or so gradients by point and parameter, and its start.
 SECONDS_A_SLOPE, SECONDS_A_TREE = 4.0e-8, 3.0e-4
 # What a choice that nobody asked for may take of the memory, which changes while we look.
@@ -134,11 +134,10 @@ def sweep_seconds(target: Target, more: float = 1.0) -> float:
     flops = more * float(sum(design.matvec_flops for design in designs))
     method = gaussian.choose_method(shapes, flops, False, True)
     points = sum(rows for rows, _ in shapes)
-    if getattr(target.prior, "shrinking", ()):
-        entries = sum(rows * columns for rows, columns in shapes)
-        each = SECONDS_AN_ENTRY * (1 if 8 * entries <= KEPT else 2)
-        return each * entries + SECONDS_A_POINT * points
-    return gaussian.predicted_seconds(method, shapes, flops) + SECONDS_A_POINT * points
+    drawn = gaussian.predicted_seconds(method, shapes, flops) + SECONDS_A_POINT * points
+    entries = sum(rows * columns for rows, columns in shapes)
+    # The engine that "auto" takes is nearly always the faster one.
+    return min(drawn, SECONDS_AN_ENTRY * entries + SECONDS_A_TRAJECTORY)
 
 
 def available_bytes() -> float:

@@ -25,6 +25,8 @@ from ncbayes.priors.blocks import Blocks, Part
 
 C = Normal(2.0, mean=0.3)
 WALK = RandomWalk(2.0, 1.0)
+ROOT = np.array([[1.0, 0, 0, 0], [0.4, 0.8, 0, 0], [-0.3, 0.2, 1.2, 0], [0.1, 0.5, -0.6, 0.9]])
+SCALE = ROOT @ ROOT.T
 
 
 def side_by_side(*parts):
@@ -56,6 +58,7 @@ PRIORS = {
     "walk from elsewhere": side_by_side((replace(WALK, initial="separate"), 4), (C, 1)),
     "walks": side_by_side((replace(WALK, per_statistic=True, initial="separate"), 4), (C, 1)),
     "population": side_by_side((Hierarchical(0.5, 1.0, "diagonal"), 4), (C, 1)),
+    "full population": side_by_side((Hierarchical(0.5, 1.0, df=7.0, scale=SCALE), 4), (C, 1)),
     "three kinds": side_by_side((Horseshoe(tau=0.3), 2), (HalfCauchyNormal(0.8), 2), (C, 1)),
     "walk and population": side_by_side((WALK, 2), (Hierarchical(0.0, 1.0, "diagonal"), 3)),
 }
@@ -91,28 +94,28 @@ class Place:
     def parts(self, x):
         size = len(self.chart.g)
         y, q, coef = np.empty(size), np.empty(size), np.empty(self.kernel.structure.shape)
-        bases = np.empty(len(self.chart.cell))
+        bases = np.empty(len(self.chart.cell) + len(self.chart.kinds))
         whitening.place(self.chart, x, y, q, coef, bases)
-        return q, coef, bases
+        return y, q, coef, bases
 
     def log_density(self, x):
-        q, coef, bases = self.parts(x)
+        _, q, coef, bases = self.parts(x)
         fit, _ = likelihoods.value(self.kernel.data, coef)
         return fit + whitening.log_prior(self.chart, x, q, coef, bases)
 
     def gradient(self, x):
-        q, coef, bases = self.parts(x)
+        y, q, coef, bases = self.parts(x)
         pairs = zip(self.kernel.target.contrasts, coef, strict=True)
         slope = np.array(
             [each.design.rmatvec(each.is_data - expit(each.log_odds(row))) for each, row in pairs]
         )
         out = np.empty(len(x))
-        whitening.chain(self.chart, x, q, coef, bases, slope, out)
+        whitening.chain(self.chart, x, y, q, coef, bases, slope, out)
         return out
 
     def outer(self, x):
         """coef, the prior's state, and all coordinates that the map is one to one in."""
-        q, coef, _ = self.parts(x)
+        _, q, coef, _ = self.parts(x)
         structure = self.kernel.structure
         zeta = x[len(x) - structure.scale_begins[-1] :]
         hidden = q[structure.hidden]
@@ -162,8 +165,16 @@ def log_part(prior, theta, state):
     if isinstance(prior, RandomWalk):
         for variance in state.values():
             value -= np.sum(prior.shape * np.log(variance) + prior.rate / variance)
-    if isinstance(prior, Hierarchical):
+    if isinstance(prior, Hierarchical) and prior.covariance == "full":
+        size, log_det = theta.shape[1], np.linalg.slogdet(state["covariance"])[1]
+        inverse = np.linalg.inv(state["covariance"])
+        value -= (prior.df + size + 1) / 2 * log_det + np.trace(prior.scale @ inverse) / 2
+        # By the measure of Sigma; what is asked for is that of phi and log v.
+        roots = np.diagonal(np.linalg.cholesky(state["covariance"]))
+        value += np.sum((size - np.arange(size)) * 2 * np.log(roots))
+    elif isinstance(prior, Hierarchical):
         value -= np.sum(1.5 * np.log(state["variance"]) + 0.5 / state["variance"])
+    if isinstance(prior, Hierarchical):
         value -= np.sum((state["mean"] - prior.mean) ** 2) / 2 / prior.mean_scale**2
     return value
 
@@ -227,8 +238,10 @@ def test_the_gradient_is_that_of_the_density(name, seed):
 def test_a_position_can_be_found_again_from_coef_and_scales(name, seed):
     rng = np.random.default_rng(seed)
     kernel, memory = warmed(random_target(PRIORS[name], rng), rng)
-    draw = kernel._draw(memory, kernel._chart(memory))
-    found = kernel._position(kernel._chart(memory), draw.coef, draw.scales)
+    coef, zeta, hidden = kernel._parts(memory)
+    state = kernel.structure.states(zeta, hidden)
+    given = kernel.structure.log_scales(state), kernel.structure.hidden_values(state)
+    found = kernel._position(kernel._chart(memory), coef, *given)
     assert np.allclose(found, memory["position"], rtol=1e-9, atol=1e-9)
 
 
@@ -274,7 +287,9 @@ class Warmed:
         kernel = Joint().kernel(target)
         position = draw.memory.get("position")
         if position is None:
-            position = kernel._position(kernel._chart(self.memory), draw.coef, draw.scales)
+            structure = kernel.structure
+            given = structure.log_scales(draw.scales), structure.hidden_values(draw.scales)
+            position = kernel._position(kernel._chart(self.memory), draw.coef, *given)
         memory = {**self.memory, "position": position}
         return kernel.sweeps(Draw(draw.coef, draw.scales, {}, memory), rng, 1).last
 
@@ -291,7 +306,7 @@ def learned(prior, groups, seed):
     labelled = testing.relabelled(target, worlds.drawn_labels(target, draw.coef, other))
     kernel = Joint(40).kernel(labelled)
     memory = dict(kernel.sweeps(kernel.start(other), other, 40).memory)
-    memory["numbers"] = np.array([0.4, *memory["numbers"][1:]])
+    memory["step_size"] = np.array([0.4])
     del memory["position"]
     return memory
 
@@ -305,6 +320,7 @@ LABELLED = {
     "walk": {"first": WALK},
     "walks": {"first": replace(WALK, per_statistic=True, initial="separate")},
     "population": {"first": Hierarchical(0.5, 1.0, "diagonal"), "second": HalfCauchyNormal(0.8)},
+    "full population": {"first": Hierarchical(0.5, 1.0)},
 }
 
 
@@ -337,7 +353,8 @@ def test_a_density_without_the_volume_of_its_cells_is_rejected(
 
     def broken(chart, x, q, coef, bases):
         order = np.argsort(chart.cell)
-        lam = np.concatenate([np.full(chart.size[e], (chart.slab + bases)[e]) for e in order])
+        lam = chart.slab + bases[: len(chart.cell)]
+        lam = np.concatenate([np.full(chart.size[e], lam[e]) for e in order])
         return right(chart, x, q, coef, bases) + np.sum(np.log(chart.g + lam)) / 2
 
     monkeypatch.setattr(compiled, "log_prior", broken)
@@ -463,8 +480,24 @@ def test_a_coarse_but_deterministic_kick_is_not(seed, interpreted, monkeypatch):
     testing.check_engine(Warmed(learned(prior, 2, seed)), prior, groups=2, seed=seed)
 
 
+@dataclass(frozen=True)
+class OwnScale:
+    """A user's prior with a scale, which knows no more than it has to."""
+
+    scale: float
+
+    def draw(self, shape, rng):
+        return {"scale": self.scale * np.abs(rng.standard_cauchy(1))}
+
+    def gaussian(self, state, shape):
+        return HalfCauchyNormal(self.scale).gaussian(state, shape)
+
+    def update(self, state, theta, rng):
+        return HalfCauchyNormal(self.scale).update(state, theta, rng)
+
+
 def test_a_prior_that_can_not_tell_its_coordinates_is_refused(seed):
-    target = random_target(Hierarchical(), np.random.default_rng(seed))
+    target = random_target(OwnScale(0.5), np.random.default_rng(seed))
     assert not joint.usable(target)
     with pytest.raises(ncb.InputError, match=r"engine 'joint' needs a prior .* use engine='gibbs'"):
         Joint().kernel(target)

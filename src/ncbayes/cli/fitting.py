@@ -52,7 +52,7 @@ class Options:
         None
     )
     engine: Annotated[
-        str | None, typer.Option(help="gibbs, nuts, hyvarinen, exact, ...; default: auto.")
+        str | None, typer.Option(help="joint, gibbs, nuts, exact, ...; default: auto.")
     ] = None
     keep_checkpoint: Annotated[
         bool, typer.Option("--keep-checkpoint", help="Keep what resume needs when all is done.")

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import Coordinates, Design, FloatArray, Prior, State
-from ncbayes.linalg.designs import rows
+from ncbayes.base import Coordinates, FloatArray, Prior, State
+from ncbayes.engines.curvature import MOST_TURNED, Gram, Squares, basis_of
 
-# Cells of up to so many coefficients are turned to the eigenvectors of their curvature.
-MOST_TURNED = 400
 # More coefficients without scales than this, or coupled groups than this, and a dense factor takes
 # more time than it saves: such targets are left to Polya-Gamma sweeps.
 MOST_FREE, MOST_ROWS = 1500, 400
-# Columns up to which a Gram matrix is made as a whole.
-MOST_GRAM = 800
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,43 +71,6 @@ def pieces(prior: Prior, shape: tuple[int, int]) -> tuple[Piece, ...] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Gram:
-    """``design' diag(weights) design`` of one group: the matrix, or what it is made from."""
-
-    matrix: FloatArray | None
-    design: Design | None = None
-    weights: FloatArray | None = None
-
-    @staticmethod
-    def of(design: Design, weights: FloatArray) -> Gram:
-        if design.shape[1] <= MOST_GRAM:
-            return Gram(design.gram(weights))
-        return Gram(None, design, weights)
-
-    def diagonal(self) -> FloatArray:
-        if self.matrix is not None:
-            return np.diagonal(self.matrix)
-        return self.design.gram_diagonal(self.weights)  # type: ignore[union-attr, arg-type]
-
-    def block(self, start: int, stop: int) -> FloatArray:
-        """The square of these columns."""
-        if self.matrix is not None:
-            return self.matrix[start:stop, start:stop]
-        own = rows(self.design, start, stop)  # type: ignore[arg-type]
-        return np.asarray((own * self.weights) @ own.T)
-
-    def cross(self, columns: NDArray[np.int64]) -> FloatArray:
-        """Some of its rows."""
-        if self.matrix is not None:
-            return self.matrix[columns]
-        found = [
-            self.design.rmatvec(self.weights * rows(self.design, j, j + 1)[0])  # type: ignore
-            for j in columns.tolist()
-        ]
-        return np.array(found).reshape(len(columns), self.design.shape[1])  # type: ignore
-
-
-@dataclass(frozen=True, eq=False)
 class Seen:
     """Means over some sweeps: Gram matrices by group, coef, its gradient, hidden coordinates."""
 
@@ -118,18 +78,6 @@ class Seen:
     coef: FloatArray
     slope: FloatArray
     hidden: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Rows of y for one piece: ``own = turn y`` are the prior's own rows, ``coef = mix y``.
-
-    ``shear``: what of the other rows is in the prior's own row ``level``, with its sign changed.
-    """
-
-    turn: FloatArray
-    mix: FloatArray
-    shear: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +109,12 @@ class Structure:
     @cached_property
     def begins(self) -> list[int]:
         """Where in flat y each scaled piece begins, and the last one ends."""
-        return np.cumsum([0, *(len(e.classes) * p.width for p, e in self.scaled)]).tolist()
+        return [0, *accumulate(len(e.classes) * p.width for p, e in self.scaled)]
 
     @cached_property
     def scale_begins(self) -> list[int]:
         """The same for log scales."""
-        return np.cumsum([0, *(len(e.kinds) for _, e in self.scaled)]).tolist()
+        return [0, *accumulate(len(e.kinds) for _, e in self.scaled)]
 
     @cached_property
     def hidden(self) -> NDArray[np.int64]:
@@ -263,8 +211,23 @@ class Structure:
             "free": self.free,
             "tied": self.tied,
             "turn": np.where(turned > 0, np.cumsum(turned) - turned, -1),
+            **self._links(),
             **self._free_prior(),
         }
+
+    def _links(self) -> dict[str, NDArray[Any]]:
+        """Where the links of columns, their variances and cells begin, and their matrices."""
+        count, most = len(self.scaled), max([p.width for p, _ in self.scaled], default=0)
+        found = {name: np.full(count, -1) for name in ("links", "variances", "first_cell")}
+        matrices, cells = np.zeros((count, most, most)), 0
+        for k, (p, e) in enumerate(self.scaled):
+            if e.wishart is not None:
+                begin = self.scale_begins[k]
+                found["links"][k], found["variances"][k] = begin + p.width, begin
+                found["first_cell"][k] = cells
+                matrices[k, : p.width, : p.width] = e.wishart
+            cells += len(e.size)
+        return {**found, "matrices": matrices}
 
     def _free_prior(self) -> dict[str, FloatArray]:
         """Precision (group, column, column) and shift (group, column) of the free columns."""
@@ -291,9 +254,11 @@ class Structure:
         vectors: list[FloatArray] = []
         own_rows = self.rows(seen.coef, seen.hidden)
         for k, (p, e) in enumerate(self.scaled):
-            squares = _Squares.of(p, e, seen.grams, free["shear"], self)
-            basis = _basis(e, squares.weights)
-            y = np.linalg.solve(basis.turn, own_rows[k])
+            within = np.searchsorted(self.tied, p.start)
+            follow = free["shear"][:, :, within : within + p.width]
+            squares = Squares.of(slice(p.start, p.stop), e, seen.grams, self.free, follow)
+            basis = basis_of(e, squares.weights)
+            y = np.asarray(np.linalg.solve(basis.turn, own_rows[k]), dtype=float)
             pull = basis.mix.T @ free["pull"][:, p.start : p.stop]
             size = len(e.classes)
             mixes[k, :, :size], shears[k, :size] = basis.mix, basis.shear
@@ -329,94 +294,6 @@ class Structure:
             left = seen.slope[g, self.free] + shift[g] - prior[g] @ own
             pull[g, self.tied] -= left @ shear[g]
         return {"shear": shear, "factor": factor, "mean": mean, "pull": pull}
-
-
-@dataclass(frozen=True, eq=False)
-class _Squares:
-    """A piece's curvature by group once the free columns follow it: blocks of its cells' columns.
-
-    ``blocks``: from (start, size) of a cell to (group, size, size), or (group, size) where a cell
-    is not turned. ``weights``: how much each group tells about the piece.
-    """
-
-    coordinates: Coordinates
-    blocks: dict[tuple[int, int], FloatArray]
-    weights: FloatArray
-    width: int
-
-    @staticmethod
-    def of(
-        piece: Piece,
-        coordinates: Coordinates,
-        grams: tuple[Gram, ...],
-        shear: FloatArray,
-        structure: Structure,
-    ) -> _Squares:
-        within = np.searchsorted(structure.tied, piece.start)
-        crosses = [gram.cross(structure.free) for gram in grams]
-        diagonals = np.empty((len(grams), piece.width))
-        kept = set(zip(coordinates.start.tolist(), coordinates.size.tolist(), strict=True))
-        blocks: dict[tuple[int, int], list[FloatArray]] = {key: [] for key in sorted(kept)}
-        for g, gram in enumerate(grams):
-            own = slice(piece.start, piece.stop)
-            cross, follow = crosses[g][:, own], shear[g][:, within : within + piece.width]
-            inner = crosses[g][:, structure.free]
-            lost = 2 * cross - inner @ follow
-            whole = gram.diagonal()[own] - np.einsum("fk,fk->k", follow, lost)
-            diagonals[g] = np.maximum(whole, 0.0)
-            for (start, size), found in blocks.items():
-                part = slice(start, start + size)
-                if not 1 < size <= MOST_TURNED:
-                    found.append(diagonals[g, part])
-                    continue
-                square = gram.block(piece.start + start, piece.start + start + size)
-                both = follow[:, part].T @ lost[:, part]
-                found.append(square - (both + both.T) / 2)
-        arrays = {key: np.array(found) for key, found in blocks.items()}
-        return _Squares(coordinates, arrays, diagonals.mean(axis=1), piece.width)
-
-    def whiten(
-        self, basis: Basis, y: FloatArray, pull: FloatArray, g: FloatArray, rho: FloatArray
-    ) -> list[FloatArray]:
-        """Fill g and rho, flat as y, of every cell; the cells' eigenvectors."""
-        shares, vectors, e = basis.mix**2, [], self.coordinates
-        for row, start, size in zip(e.row.tolist(), e.start.tolist(), e.size.tolist(), strict=True):
-            block = np.tensordot(shares[:, row], self.blocks[start, size], 1)
-            columns = slice(start, start + size)
-            at = slice(row * self.width + start, row * self.width + start + size)
-            if block.ndim == 1:
-                g[at] = block
-                rho[at] = pull[row, columns] + block * y[row, columns]
-                continue
-            values, turn = np.linalg.eigh(block)
-            g[at] = np.maximum(values, 0.0)
-            rho[at] = turn.T @ (pull[row, columns] + block @ y[row, columns])
-            vectors.append(np.ravel(turn))
-        return vectors
-
-
-def _basis(e: Coordinates, weights: FloatArray) -> Basis:
-    """Rows of y that are nearly apart: eigenvectors within classes, then the level sheared.
-
-    With a weight for each group's curvature, that of the prior's own rows is
-    ``mix' diag(weights) mix`` for every column.
-    """
-    size = len(e.classes)
-    curvature = e.mix.T @ (weights[:, None] * e.mix)
-    turn = np.eye(size)
-    for number in np.unique(e.classes):
-        own = np.flatnonzero(e.classes == number)
-        square = curvature[np.ix_(own, own)]
-        if len(own) > 1 and np.abs(square - np.diag(np.diagonal(square))).max() > 0:
-            turn[np.ix_(own, own)] = np.linalg.eigh(square)[1]
-    shear = np.zeros(size)
-    if e.level >= 0:
-        turned = turn.T @ curvature @ turn
-        if turned[e.level, e.level] > 0:
-            shear = turned[e.level] / turned[e.level, e.level]
-        shear[e.level] = 0.0
-        turn[e.level] -= shear
-    return Basis(turn, e.mix @ turn, shear)
 
 
 def _sound(precision: FloatArray) -> FloatArray:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from ncbayes.base import Draw, FloatArray, InputError, State
 from ncbayes.contrast import Target, label_probability
-from ncbayes.engines import one_at_a_time, population, runs
+from ncbayes.engines import one_at_a_time, runs
 from ncbayes.engines.weights import polya_gamma
 from ncbayes.linalg import gaussian
 
@@ -29,6 +28,9 @@ class Gibbs:
     """
 
     method: gaussian.Method | Literal["auto", "runs", "one_at_a_time"] = "auto"
+
+    def __repr__(self) -> str:
+        return f"Gibbs(method={self.method!r}: weights > coef > scales)"
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """Around a Newton step from a short run, sqrt(5) times as wide as the posterior."""
@@ -68,9 +70,6 @@ class Gibbs:
             polya_gamma(each.log_odds(row), rng)
             for each, row in zip(target.contrasts, draw.coef, strict=True)
         )
-        if self.method != "one_at_a_time":
-            terms = partial(population.label_terms, target, weights)
-            draw = population.moved(target, draw, terms, rng)
         conditional = self._conditional(target, draw.scales, weights)
         if self.method == "one_at_a_time":
             coef, info = one_at_a_time.drawn(conditional, draw.coef, rng), {"cg_iterations": 0.0}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +13,8 @@ from scipy.special import expit
 
 from ncbayes.base import Block, Draw, FloatArray, InputError, State
 from ncbayes.contrast import Contrast, Target
-from ncbayes.engines.coordinates import Gram, Seen, Structure, pieces
+from ncbayes.engines.coordinates import Seen, Structure, pieces
+from ncbayes.engines.curvature import Gram, WholeGram, gram_of
 from ncbayes.engines.laplace import LogPosterior, laplace
 from ncbayes.engines.posing import compiled_likelihood
 from ncbayes.engines.starts import at_zero
@@ -22,6 +23,9 @@ from ncbayes.linalg.designs import Dense, rows
 # Shares of the discarded sweeps after which the coordinates are made anew from what was seen since
 # the last time, and the share from which on step sizes are averaged: that average is kept.
 RENEWED, AVERAGED = (0.05, 0.15, 0.35, 0.7), 0.8
+# What compiled sweeps count, in the order of ``linalg.joint.Tally.numbers``; ``since`` is -1 where
+# nothing adapts.
+NUMBERS = ("step_size", "count", "since", "log_sum", "log_count")
 # p (1 - p) of a point, where nothing is known yet.
 TYPICAL_WEIGHT = 0.1
 # Draws that a unit sd counts for in that of an eta, and a sd of sqrt(2) in that of a log scale.
@@ -32,6 +36,8 @@ FIRST_STEP, PLAIN_STEP = 0.1, 0.3
 # than MANY coefficients share this much below it: from small scales coefficients enter as the
 # data ask for them.
 START_WIDTH, MANY, BELOW = 1.5, 10, 3.0
+# Links of columns begin near zero: large ones together make covariances of any size.
+LINK_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class Joint:
     """
 
     tune: int = field(default=0, repr=False)
+    packages: ClassVar[tuple[str, ...]] = ("numba",)
+
+    def __repr__(self) -> str:
+        return "Joint(coef and scales in one trajectory)"
 
     def adapting(self, sweeps: int) -> Joint:
         """The same engine, which adapts in so many sweeps from the start."""
@@ -54,9 +64,9 @@ class Joint:
         found = pieces(target.prior, target.shape)
         if found is None:
             raise InputError(
-                "engine 'joint' needs a prior that is Gaussian given scales which it can tell (all "
-                "of ncbayes.priors but Hierarchical() with a full covariance), and at most "
-                "1500 statistics without scales; use engine='gibbs'"
+                "engine 'joint' needs a prior that can tell its coordinates, as those of "
+                "ncbayes.priors can, and at most 1500 statistics without scales and 400 groups "
+                "that the prior couples; use engine='gibbs'"
             )
         return JointKernel(target, Structure(found, target.shape), self.tune)
 
@@ -109,19 +119,21 @@ class JointKernel:
         structure = self.structure
         center = self._center()
         memory = self._memory(self._grams_at(center), center)
-        chart = self._chart(memory)
-        position = np.zeros(structure.size)
+        normals = rng.standard_normal(structure.size)
         scales = structure.size - structure.scale_begins[-1]
-        position[:scales] = START_WIDTH * rng.standard_normal(scales)
-        position[scales:] = self._first_log_scales() + rng.standard_normal(
-            structure.scale_begins[-1]
-        )
-        return self._draw({**memory, "position": position}, chart)
+        normals[:scales] *= START_WIDTH
+        normals[scales:] *= np.where(structure.skeleton["kinds"] == 2, LINK_WIDTH, 1.0)
+        normals[scales:] += self._first_log_scales()
+        memory = {**memory, "position": normals}
+        coef, zeta, hidden = self._parts(memory)
+        return Draw(coef, structure.states(zeta, hidden), {}, memory)
 
     def _first_log_scales(self) -> FloatArray:
         skeleton = self.structure.skeleton
         a, b = skeleton["prior_a"], skeleton["prior_b"]
-        center = np.where(skeleton["kinds"] == 0, a, np.log(np.maximum(b, 1e-300) / (a + 1)) / 2)
+        # The prior's mode, of the variance where it is one; links begin at zero, which is their a.
+        mode = np.log(np.where(b > 0, b, 1.0) / (a + 1)) / 2
+        center = np.where(skeleton["kinds"] == 1, mode, a)
         shares = np.zeros(len(a))
         for which in ("first", "second"):
             used = skeleton[which] >= 0
@@ -161,7 +173,7 @@ class JointKernel:
             "center": center,
             "sd": np.ones(structure.size),
             "sweep": np.zeros(1),
-            "numbers": np.array([step, 0.0, 0.0 if adapts else -1.0, 0.0, 0.0]),
+            **_counted([step, 0.0, 0.0 if adapts else -1.0, 0.0, 0.0]),
         }
         return {**memory, **self._emptied()} if adapts else memory
 
@@ -179,34 +191,33 @@ class JointKernel:
     def _grams_at(self, coef: FloatArray) -> tuple[Gram, ...]:
         """The likelihood's curvature at coef."""
         if self.target.losses:
-            return tuple(Gram(gram) for gram in self.data.grams)
+            return tuple(WholeGram(gram) for gram in self.data.grams)
         found = []
         for each, row in zip(self.target.contrasts, coef, strict=True):
             chance = expit(each.log_odds(row))
-            found.append(Gram.of(each.design, chance * (1 - chance)))
+            found.append(gram_of(each.design, chance * (1 - chance)))
         return tuple(found)
 
     def _chart(self, memory: State) -> Any:
         from ncbayes.linalg.whitening import Chart
 
-        learned = {
+        learned: dict[str, Any] = {
             name.removeprefix("chart."): np.ascontiguousarray(values)
             for name, values in memory.items()
             if name.startswith("chart.")
         }
         return Chart(**self.structure.skeleton, **learned)
 
-    def _draw(self, memory: State, chart: Any, stats: Mapping[str, float] | None = None) -> Draw:
-        """The draw at a memory's position."""
+    def _parts(self, memory: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """coef, log scales and hidden coordinates at a memory's position."""
         from ncbayes.linalg.whitening import place
 
-        y, q = np.empty(self.structure.begins[-1]), np.empty(self.structure.begins[-1])
-        coef = np.empty(self.structure.shape)
-        position = memory["position"]
-        place(chart, position, y, q, coef, np.empty(len(chart.cell)))
+        chart, position = self._chart(memory), memory["position"]
+        y, q = np.empty((2, self.structure.begins[-1]))
+        coef, bases = np.empty(self.structure.shape), np.empty(len(chart.cell) + len(chart.kinds))
+        place(chart, position, y, q, coef, bases)
         zeta = position[len(position) - self.structure.scale_begins[-1] :]
-        scales = self.structure.states(zeta, q[self.structure.hidden])
-        return Draw(coef, scales, stats or {}, memory)
+        return coef, zeta, q[self.structure.hidden]
 
     def _entered(self, draw: Draw) -> State:
         """The memory of a draw that has none: coordinates from design and prior alone.
@@ -218,20 +229,23 @@ class JointKernel:
             grams = self._grams_at(coef)
         else:
             grams = tuple(
-                Gram.of(each.design, np.full(len(each.offset), TYPICAL_WEIGHT))
+                gram_of(each.design, np.full(len(each.offset), TYPICAL_WEIGHT))
                 for each in self.target.contrasts
             )
         memory = self._memory(grams, coef)
-        position = self._position(self._chart(memory), draw.coef, draw.scales)
+        log_scales = self.structure.log_scales(draw.scales)
+        hidden = self.structure.hidden_values(draw.scales)
+        position = self._position(self._chart(memory), draw.coef, log_scales, hidden)
         return {**memory, "position": position}
 
-    def _position(self, chart: Any, coef: FloatArray, scales: State) -> FloatArray:
+    def _position(
+        self, chart: Any, coef: FloatArray, log_scales: FloatArray, hidden: FloatArray
+    ) -> FloatArray:
         from ncbayes.linalg.whitening import enter
 
-        hidden = self.structure.hidden_values(scales)
         y = self.structure.flat(chart, coef, hidden)
         position = np.empty(self.structure.size)
-        enter(chart, y, np.ascontiguousarray(coef), self.structure.log_scales(scales), position)
+        enter(chart, y, np.ascontiguousarray(coef), log_scales, position)
         return position
 
     def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
@@ -248,7 +262,7 @@ class JointKernel:
             done = part.stop
         from ncbayes.linalg.joint import FACTS
 
-        stats = {name: facts[:, k] for k, name in enumerate(FACTS)}
+        stats: dict[str, Any] = {name: facts[:, k] for k, name in enumerate(FACTS)}
         stats["diverging"] = stats["diverging"] > 0
         return Block(coefs, size.states(zetas, extras), stats, memory)
 
@@ -256,7 +270,7 @@ class JointKernel:
         """Sweeps before something other than sweeps is due."""
         sweep = int(memory["sweep"][0])
         due = [mark for mark in (*self._renewals, self._averages, self.tune) if mark > sweep]
-        adapts = memory["numbers"][2] >= 0
+        adapts = memory["since"][0] >= 0
         return min(due) - sweep if adapts and due else 2**62
 
     def _run(
@@ -268,18 +282,18 @@ class JointKernel:
         """Sweeps until the outputs are full, then what is due."""
         from ncbayes.linalg.joint import Tally, sweeps
 
-        adapts, sweep = memory["numbers"][2] >= 0, int(memory["sweep"][0])
+        adapts, sweep = memory["since"][0] >= 0, int(memory["sweep"][0])
         sums = {name: np.array(memory.get(f"sum.{name}", np.zeros(0))) for name in (
             "weights", "q", "x", "squares")}  # fmt: skip
         for name in ("slopes", "coef"):
             sums[name] = np.array(memory.get(f"sum.{name}", np.zeros((0, 0))))
-        tally = Tally(**sums, numbers=np.array(memory["numbers"]))
+        tally = Tally(**sums, numbers=np.concatenate([memory[name] for name in NUMBERS]))
         position = sweeps(
             self.data, self._chart(memory), memory["center"], memory["sd"],
             np.array(memory["position"]), tally, rng, sweep >= self._averages,
             self.structure.hidden, *outputs,
         )  # fmt: skip
-        memory = {**memory, "position": position, "numbers": tally.numbers}
+        memory = {**memory, "position": position, **_counted(tally.numbers)}
         if not adapts:
             return memory
         memory |= {f"sum.{name}": values for name, values in sums.items()}
@@ -291,28 +305,27 @@ class JointKernel:
 
     def _renewed(self, memory: dict[str, FloatArray]) -> dict[str, FloatArray]:
         """The memory with new coordinates, from the means of what was seen."""
-        count, numbers = memory["numbers"][1], np.array(memory["numbers"])
+        count, step = memory["count"][0], 0.8 * memory["step_size"][0]
         x = memory["sum.x"] / count
         variance = np.maximum(memory["sum.squares"] / count - x**2, 0.0)
-        before = self._draw(memory, self._chart(memory))
+        coef, log_scales, hidden = self._parts(memory)
         seen = Seen(
-            self._grams_seen(memory["sum.weights"] / count, before.coef),
+            self._grams_seen(memory["sum.weights"] / count, coef),
             memory["sum.coef"] / count,
             memory["sum.slopes"] / count,
             memory["sum.q"][self.structure.hidden] / count,
         )
         learned = self.structure.learned(seen)
         memory |= {f"chart.{name}": values for name, values in learned.items()}
-        memory["position"] = self._position(self._chart(memory), before.coef, before.scales)
+        memory["position"] = self._position(self._chart(memory), coef, log_scales, hidden)
         scales = len(x) - self.structure.scale_begins[-1]
         center, sd = np.zeros(len(x)), np.ones(len(x))
         center[scales:] = x[scales:]
         sd[scales:] = np.sqrt((variance[scales:] * count + 2 * SCALE_DRAWS) / (count + SCALE_DRAWS))
         if int(memory["sweep"][0]) > self._renewals[0]:
             sd[:scales] = np.sqrt((variance[:scales] * count + ETA_DRAWS) / (count + ETA_DRAWS))
-        numbers[0] *= 0.8
-        numbers[1], numbers[2] = 0.0, 0.0
-        return memory | {"center": center, "sd": sd, "numbers": numbers} | self._emptied()
+        begun = _counted([step, 0.0, 0.0, 0.0, 0.0])
+        return memory | {"center": center, "sd": sd} | begun | self._emptied()
 
     def _grams_seen(self, weights: FloatArray, coef: FloatArray) -> tuple[Gram, ...]:
         if self.target.losses:
@@ -320,12 +333,18 @@ class JointKernel:
         found, bounds = [], self.data.bounds
         for g, each in enumerate(self.target.contrasts):
             own = weights[bounds[g] : bounds[g] + len(each.offset)]
-            found.append(Gram.of(each.design, own))
+            found.append(gram_of(each.design, own))
         return tuple(found)
 
     def _settled(self, memory: dict[str, FloatArray]) -> dict[str, FloatArray]:
         """The memory once warm-up is over: nothing in it changes any more but the position."""
-        numbers = memory["numbers"]
-        step = np.exp(numbers[3] / numbers[4]) if numbers[4] else numbers[0]
+        step, averaged = memory["step_size"][0], memory["log_count"][0]
+        if averaged:
+            step = np.exp(memory["log_sum"][0] / averaged)
         kept = {name: values for name, values in memory.items() if not name.startswith("sum.")}
-        return {**kept, "numbers": np.array([step, 0.0, -1.0, 0.0, 0.0])}
+        return {**kept, **_counted([step, 0.0, -1.0, 0.0, 0.0])}
+
+
+def _counted(values: Sequence[float] | FloatArray) -> dict[str, FloatArray]:
+    """Numbers by name, as a memory holds them."""
+    return {name: np.array([value]) for name, value in zip(NUMBERS, values, strict=True)}

@@ -42,8 +42,8 @@ class Tally(NamedTuple):
     numbers: NDArray[np.float64]
 
 
-# Entries of Tally.numbers: step size; sweeps summed up; sweeps since the step size began to adapt;
-# sum and number of the logarithms of step sizes that will be averaged.
+# Entries of Tally.numbers: step size; sweeps summed up; sweeps since the step size began to adapt,
+# -1 if it does not; sum and number of the logarithms of step sizes that will be averaged.
 STEP, COUNT, SINCE, LOG_SUM, LOG_COUNT = range(5)
 # Columns of a sweep's facts.
 FACTS = (
@@ -61,7 +61,7 @@ def proposal(data, chart, center, sd, x, slope, step, steps, momentum, y, q, coe
     """A trajectory from x: the position at its end; what belongs to it changes in place."""
     size = len(x)
     force = np.empty(size)
-    chain(chart, x, q, coef, bases, slope, force)
+    chain(chart, x, y, q, coef, bases, slope, force)
     z = (x - center) / sd
     there = np.empty(size)
     cosine, sine = math.cos(step), math.sin(step)
@@ -74,7 +74,7 @@ def proposal(data, chart, center, sd, x, slope, step, steps, momentum, y, q, coe
             there[i] = center[i] + sd[i] * z[i]
         place(chart, there, y, q, coef, bases)
         gradient(data, coef, slope, residual)
-        chain(chart, there, q, coef, bases, slope, force)
+        chain(chart, there, y, q, coef, bases, slope, force)
         for i in range(size):
             momentum[i] += 0.5 * step * (force[i] * sd[i] + z[i])
         if not abs(momentum[0]) < 1e10:
@@ -94,7 +94,7 @@ def sweeps(data, chart, center, sd, x, tally, rng, averaging, hidden, coefs, zet
     groups, columns = coefs.shape[1:]
     y, q, coef = np.empty(len(chart.g)), np.empty(len(chart.g)), np.empty((groups, columns))
     slope, residual = np.empty((groups, columns)), np.zeros(len(data.label), np.float32)
-    bases = np.empty(len(chart.cell))
+    bases = np.empty(len(chart.cell) + len(chart.kinds))
     place(chart, x, y, q, coef, bases)
     gradient(data, coef, slope, residual)
     fit, largest = value(data, coef)

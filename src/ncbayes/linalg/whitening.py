@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# Priors of zeta: exp(zeta) half-Cauchy of scale exp(a); exp(2 zeta) inverse gamma of a and b.
-HALF_CAUCHY, INVERSE_GAMMA = 0, 1
+# Priors of zeta: exp(zeta) half-Cauchy of scale exp(a); exp(2 zeta) inverse gamma of a and b; none
+# of its own, for what links columns.
+HALF_CAUCHY, INVERSE_GAMMA, LINK = 0, 1, 2
 # Beyond exp(+-300) a scale's square leaves double precision; no likelihood tells such from another.
 MOST_LOG = 300.0
 
@@ -41,6 +42,9 @@ class Chart(NamedTuple):
     their V begins, -1 for the identity; ``first``, ``second``: their scales, -1 for none;
     ``fictitious``: the slab stands outside the normalizer; ``owner``: the part whose level
     the cell is of, else -1.
+    Parts whose columns are linked, by a covariance: ``links`` is where in zeta their phi begin, -1
+    without any, ``variances`` where their log scales do, ``first_cell`` their first cell, and
+    ``matrices`` the inverse Wishart's scale matrix.
     """
 
     start: Ints
@@ -67,6 +71,10 @@ class Chart(NamedTuple):
     free_precision: Floats
     free_shift: Floats
     turn: Ints
+    links: Ints
+    variances: Ints
+    first_cell: Ints
+    matrices: Floats
     # What warm-up learns; basis_turns takes rows of y to those of the prior.
     basis_turns: Floats
     turns: Floats
@@ -79,7 +87,7 @@ class Chart(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def _fill_bases(chart, x, scales, bases):
-    """``exp(-2 (zeta_first + zeta_second + factor))`` of every cell."""
+    """``exp(-2 (zeta_first + zeta_second + factor))`` of every cell, then b of every zeta."""
     for e in range(len(chart.cell)):
         log_scale = chart.factor[e]
         if chart.first[e] >= 0:
@@ -87,6 +95,24 @@ def _fill_bases(chart, x, scales, bases):
         if chart.second[e] >= 0:
             log_scale += x[scales + chart.second[e]]
         bases[e] = math.exp(-2.0 * max(log_scale, -MOST_LOG))
+    for s in range(len(chart.kinds)):
+        bases[len(chart.cell) + s] = chart.prior_b[s]
+    for p in range(len(chart.start)):
+        if chart.links[p] >= 0:
+            rates = bases[len(chart.cell) + chart.variances[p] :]
+            _fill_rates(chart.matrices[p], x[scales + chart.links[p] :], chart.width[p], rates)
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_rates(matrix, phi, width, rates):
+    """Half of ``(T S T')_kk``, T with ones on its diagonal and -phi below: b of each variance."""
+    for k in range(width):
+        total, own = matrix[k, k], k * (k - 1) // 2
+        for j in range(k):
+            total -= 2.0 * phi[own + j] * matrix[k, j]
+            for i in range(k):
+                total += phi[own + i] * matrix[i, j] * phi[own + j]
+        rates[k] = 0.5 * total
 
 
 @njit(cache=True, error_model="numpy")
@@ -138,8 +164,21 @@ def place(chart, x, y, q, coef, bases):
     q[:] = y
     for p in range(len(chart.start)):
         _mix_part(chart, p, y, q, coef)
+        if chart.links[p] >= 0:
+            begin, phi = chart.begin[p], x[len(y) + groups * frees + chart.links[p] :]
+            _unlink(phi, y[begin:], q[begin:], chart.rows[p] - 1, chart.width[p])
     if frees > 0:
         _place_free(chart, x, len(y), coef)
+
+
+@njit(cache=True, error_model="numpy")
+def _unlink(phi, y, q, rows, width):
+    """``q_k = y_k - sum_j<k phi_kj y_j``: what is left of each column given those before it."""
+    for r in range(rows):
+        for k in range(width):
+            own = k * (k - 1) // 2
+            for j in range(k):
+                q[r * width + k] -= phi[own + j] * y[r * width + j]
 
 
 @njit(cache=True, error_model="numpy")
@@ -183,7 +222,8 @@ def log_prior(chart, x, q, coef, bases):
     scales = len(q) + groups * frees
     value = 0.0
     for s in range(len(chart.kinds)):
-        value += _log_scale_prior(chart.kinds[s], chart.prior_a[s], chart.prior_b[s], x[scales + s])
+        rate = bases[len(chart.cell) + s]
+        value += _log_scale_prior(chart.kinds[s], chart.prior_a[s], rate, x[scales + s])
     for e in range(len(chart.cell)):
         base = bases[e]
         lam = chart.slab[e] + base
@@ -212,6 +252,8 @@ def _log_scale_prior(kind, a, b, zeta):
     if kind == HALF_CAUCHY:
         size = abs(zeta - a)
         return -size - math.log1p(math.exp(-2.0 * size))
+    if kind == LINK:
+        return 0.0
     return -2.0 * a * zeta - b * math.exp(-2.0 * zeta)
 
 
@@ -219,11 +261,13 @@ def _log_scale_prior(kind, a, b, zeta):
 def _scale_slope(kind, a, b, zeta):
     if kind == HALF_CAUCHY:
         return -math.tanh(zeta - a)
+    if kind == LINK:
+        return 0.0
     return -2.0 * a + 2.0 * b * math.exp(-2.0 * zeta)
 
 
 @njit(cache=True, error_model="numpy")
-def chain(chart, x, q, coef, bases, slope, out):
+def chain(chart, x, y, q, coef, bases, slope, out):
     """Gradient of the log density by x, into ``out``; ``slope``: of the likelihood by coef."""
     groups, frees = chart.free_mean.shape
     size = len(q)
@@ -232,15 +276,17 @@ def chain(chart, x, q, coef, bases, slope, out):
     if frees > 0:
         _chain_free(chart, coef, slope, tied, size, out)
     for s in range(len(chart.kinds)):
-        out[scales + s] = _scale_slope(
-            chart.kinds[s], chart.prior_a[s], chart.prior_b[s], x[scales + s]
-        )
+        rate = bases[len(chart.cell) + s]
+        out[scales + s] = _scale_slope(chart.kinds[s], chart.prior_a[s], rate, x[scales + s])
     pulls = np.empty(size)
     for p in range(len(chart.start)):
         _unmix_part(chart, p, tied, pulls)
     for e in range(len(chart.cell)):
         if chart.owner[e] >= 0:
             _pull_on_level(chart, e, q, bases[e], pulls)
+    for p in range(len(chart.start)):
+        if chart.links[p] >= 0:
+            _chain_links(chart, p, x, y, q, scales, bases, pulls, out)
     _chain_cells(chart, x, q, scales, bases, pulls, out)
 
 
@@ -290,6 +336,28 @@ def _pull_on_level(chart, e, q, base, pulls):
 
 
 @njit(cache=True, error_model="numpy")
+def _chain_links(chart, p, x, y, q, scales, bases, pulls, out):
+    """Slopes by phi, and what the columns that are linked to a column pull it by."""
+    width, begin, first = chart.width[p], chart.begin[p], chart.links[p]
+    matrix = chart.matrices[p]
+    for k in range(width):
+        own = k * (k - 1) // 2
+        inverse = math.exp(-2.0 * x[scales + chart.variances[p] + k])
+        for j in range(k):
+            slope = matrix[k, j]
+            for i in range(k):
+                slope -= matrix[j, i] * x[scales + first + own + i]
+            out[scales + first + own + j] = inverse * slope
+        for r in range(chart.rows[p] - 1):
+            cell = chart.first_cell[p] + r * width + k
+            force = (chart.slab[cell] + bases[cell]) * q[begin + r * width + k]
+            for j in range(k):
+                at = begin + r * width + j
+                pulls[at] += x[scales + first + own + j] * force
+                out[scales + first + own + j] += force * y[at]
+
+
+@njit(cache=True, error_model="numpy")
 def _chain_cells(chart, x, q, scales, bases, pulls, out):
     # One loop for all cells: to hand a chart over costs more than what there is to do for one.
     widest, turns = _widest(chart), chart.turns
@@ -326,7 +394,7 @@ def enter(chart, y, coef, zeta, x):
     begin = len(y)
     scales = begin + groups * frees
     x[scales:] = zeta
-    bases, inner = np.empty(len(chart.cell)), np.empty(_widest(chart))
+    bases, inner = np.empty(len(chart.cell) + len(chart.kinds)), np.empty(_widest(chart))
     _fill_bases(chart, x, scales, bases)
     for e in range(len(chart.cell)):
         k, a = chart.size[e], chart.cell[e]

@@ -8,14 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ncbayes.base import (
     Clusters,
     FloatArray,
     InputError,
-    Pooling,
-    Population,
     Precision,
     Prior,
     Shrinkage,
@@ -122,43 +119,6 @@ class Blocks:
         moved = dict(state)
         for part, prior in self.shrinking:
             moved |= _named(part, prior.rescaled(_own(part, state), value))
-        return moved
-
-    @cached_property
-    def pooling(self) -> tuple[tuple[Part, Pooling], ...]:
-        """The parts with a population that can be moved together with their coefficients."""
-        return tuple((part, part.prior) for part in self.parts if isinstance(part.prior, Pooling))
-
-    def population(self, state: State, shape: tuple[int, int]) -> Population | None:
-        """The populations of all such parts as one, in columns of coef; None without any."""
-        found = [
-            (part, prior.population(_own(part, state), (shape[0], part.stop - part.start)))
-            for part, prior in self.pooling
-        ]
-        if not found:
-            return None
-        vectors = [
-            np.concatenate([getattr(each, name) for _, each in found])
-            for name in ("mean", "precision", "shift", "power")
-        ]
-        mean, precision, shift, power = vectors
-        return Population(
-            np.concatenate([part.start + each.columns for part, each in found]),
-            mean,
-            precision,
-            shift,
-            _block_diagonal([each.inverse for _, each in found]),
-            power,
-            _block_diagonal([each.scale for _, each in found]),
-            _block_diagonal([each.linked for _, each in found]) > 0,
-        )
-
-    def repopulated(self, state: State, mean: FloatArray, linear: FloatArray) -> State:
-        moved, start = dict(state), 0
-        for part, prior in self.pooling:
-            own = slice(start, start + part.stop - part.start)
-            moved |= _named(part, prior.repopulated(_own(part, state), mean[own], linear[own, own]))
-            start = own.stop
         return moved
 
     def check(self, groups: int) -> None:
@@ -268,15 +228,6 @@ def _check_gaussian(
             f"the prior of {name} returns a precision or shift that is not finite, or a negative "
             "precision; see ncbayes.testing.check_prior"
         )
-
-
-def _block_diagonal(matrices: Sequence[NDArray[Any]]) -> FloatArray:
-    size, start = sum(map(len, matrices)), 0
-    whole = np.zeros((size, size))
-    for each in matrices:
-        stop = start + len(each)
-        whole[start:stop, start:stop], start = each, stop
-    return whole
 
 
 def _key(part: Part, name: str) -> str:

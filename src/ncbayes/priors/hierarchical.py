@@ -12,7 +12,6 @@ from ncbayes.base import (
     Coordinates,
     FloatArray,
     InputError,
-    Population,
     Precision,
     State,
     shown,
@@ -118,10 +117,14 @@ class Hierarchical:
         moved = inverse_wishart(df + groups, matrix + off.T @ off, rng)
         return {"mean": np.asarray(mean), "covariance": moved}
 
-    def coordinates(self, shape: tuple[int, int]) -> Coordinates | None:
-        """Rows are the groups' deviations from mu, and mu; None with a full covariance."""
-        if self.covariance == "full":
-            return None
+    def coordinates(self, shape: tuple[int, int]) -> Coordinates:
+        """Rows are the groups' deviations from mu, and mu.
+
+        A full covariance is taken apart: column k is linked to those before it by phi_k, and what
+        is left has the variance v_k. In these an inverse Wishart of df and S is
+        ``prod_k v_k^-((df - p - 1 + 2 k) / 2) exp(-(T S T')_kk / (2 v_k))`` by the measure of phi
+        and log v (k = 1, ..., p), since the volume of Sigma is ``prod_k v_k^(p - k)`` of theirs.
+        """
         groups, size = shape
         cells = np.arange((groups + 1) * size)
         row, column = cells // size, cells % size
@@ -129,6 +132,13 @@ class Hierarchical:
         mean = np.zeros((groups + 1, size))
         mean[groups] = self._row("mean", size, 0.0)
         weight = self._row("mean_scale", size, 1.0) ** -2
+        links, wishart = 0, None
+        a = np.array(self._row("shape", size, SHAPE))
+        b = np.array(self._row("rate", size, RATE))
+        if self.covariance == "full":
+            df, wishart = self._wishart(size)
+            links, b = size * (size - 1) // 2, np.array(np.diagonal(wishart) / 2, dtype=float)
+            a = np.asarray((df - size + 1) / 2 + np.arange(size), dtype=float)
         return Coordinates(
             mix=np.column_stack([np.eye(groups), np.ones(groups)]),
             classes=np.arange(groups + 1),
@@ -142,9 +152,10 @@ class Hierarchical:
             second=np.full(len(cells), -1),
             factor=np.where(deviation, 0.0, np.inf),
             fictitious=np.zeros(len(cells), dtype=bool),
-            kinds=np.ones(size, dtype=np.intp),
-            prior_a=np.array(self._row("shape", size, SHAPE)),
-            prior_b=np.array(self._row("rate", size, RATE)),
+            kinds=np.repeat([1, 2], [size, links]),
+            prior_a=np.append(a, np.zeros(links)),
+            prior_b=np.append(b, np.zeros(links)),
+            wishart=wishart,
         )
 
     def hidden(self, state: State) -> FloatArray:
@@ -152,32 +163,26 @@ class Hierarchical:
         return state["mean"]
 
     def log_scales(self, state: State) -> FloatArray:
-        return np.asarray(np.log(state["variance"]) / 2)
+        if self.covariance == "diagonal":
+            return np.asarray(np.log(state["variance"]) / 2)
+        factor = np.linalg.cholesky(state["covariance"])
+        roots = np.diagonal(factor)
+        # Sigma = L D L' with ones on the diagonal of L; T is its inverse.
+        inverse = np.linalg.inv(factor / roots)
+        return np.append(np.log(roots), -inverse[np.tril_indices(len(roots), -1)])
 
     def at_log_scales(
         self, values: FloatArray, hidden: FloatArray, shape: tuple[int, int]
     ) -> State:
-        return {"mean": hidden, "variance": np.exp(2 * values)}
-
-    def population(self, state: State, shape: tuple[int, int]) -> Population:
-        size, full = shape[1], self.covariance == "full"
-        weight = self._row("mean_scale", size, 1.0) ** -2
-        if full:
-            df, scale = self._wishart(size)
-            power, inverse = np.full(size, df), _inverse(state["covariance"])
-        else:
-            power, scale = 2 * self._row("shape", size, SHAPE), 2 * self._row("rate", size, RATE)
-            inverse, scale = np.diag(1 / state["variance"]), np.diag(scale)
-        linked = np.full((size, size), full) & ~np.eye(size, dtype=bool)
-        shift = weight * self._row("mean", size, 0.0)
-        mean = state["mean"]
-        return Population(np.arange(size), mean, weight, shift, inverse, power, scale, linked)
-
-    def repopulated(self, state: State, mean: FloatArray, linear: FloatArray) -> State:
-        if self.covariance == "full":
-            moved = linear @ state["covariance"] @ linear.T
-            return {"mean": mean, "covariance": (moved + moved.T) / 2}
-        return {"mean": mean, "variance": state["variance"] * np.diagonal(linear) ** 2}
+        size = shape[1]
+        roots = np.exp(values[..., :size])
+        if self.covariance == "diagonal":
+            return {"mean": hidden, "variance": roots**2}
+        below = np.broadcast_to(np.eye(size), (*values.shape[:-1], size, size)).copy()
+        below[(..., *np.tril_indices(size, -1))] = -values[..., size:]
+        factor = np.linalg.inv(below) * roots[..., None, :]
+        covariance = factor @ np.swapaxes(factor, -1, -2)
+        return {"mean": hidden, "covariance": np.asarray(covariance, dtype=float)}
 
     def _row(self, name: str, size: int, default: float) -> FloatArray:
         given = getattr(self, name)
