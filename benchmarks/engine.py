@@ -3,7 +3,8 @@
     python benchmarks/engine.py
 
 - import: seconds that ``import ncbayes`` adds to ``import numpy, scipy``;
-- sweep: a whole Gibbs sweep by the floor, which is its Polya-Gamma draws and nothing else;
+- sweep: a joint trajectory by its floor: two products with the design, in single precision, for
+  each of its steps, and nothing else;
 - checkpoint: the share of a run's time that saving takes at the default cadence.
 """
 
@@ -16,7 +17,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from polyagamma import random_polyagamma
 from threadpoolctl import threadpool_limits
 
 import ncbayes as ncb
@@ -68,18 +68,21 @@ def target(rows: int, statistics: int, rng: np.random.Generator) -> Target:
 
 
 def sweep_row(rows: int, statistics: int) -> str:
-    """Seconds of a sweep and of its Polya-Gamma draws, and their ratio."""
+    """Seconds of a sweep and of the products in it, and their ratio."""
     rng = np.random.default_rng(0)
-    problem, engine = target(rows, statistics, rng), ncb.engines.Gibbs()
-    draw = engine.start(problem, rng)
-    for _ in range(20):
-        draw = engine.step(problem, draw, rng)
-    log_odds = problem.contrasts[0].log_odds(draw.coef[0])
-    repeats = 300 if rows * statistics**2 < 1e8 else 20
-    sweep = median_seconds(lambda: engine.step(problem, draw, rng), repeats)
-    floor = median_seconds(lambda: random_polyagamma(1.0, log_odds, random_state=rng), repeats)
+    kernel = ncb.engines.Joint().adapting(200).kernel(target(rows, statistics, rng))
+    draw = kernel.sweeps(kernel.start(rng), rng, 200).last
+    began = time.perf_counter()
+    block = kernel.sweeps(draw, rng, 300)
+    sweep = (time.perf_counter() - began) / 300
+    design = np.ones((statistics + 1, rows), np.float32)
+    coef, residual = np.ones(statistics + 1, np.float32), np.ones(rows, np.float32)
+    products = median_seconds(lambda: (coef @ design, design @ residual), 300)
+    steps = float(block.stats["n_steps"].mean())
+    floor = steps * products
     return (
-        f"| {rows} | {statistics} | {1e3 * floor:.2f} | {1e3 * sweep:.2f} | {sweep / floor:.1f} |"
+        f"| {rows} | {statistics} | {steps:.1f} | {1e3 * floor:.3f} | {1e3 * sweep:.3f} | "
+        f"{sweep / floor:.1f} |"
     )
 
 
@@ -107,8 +110,8 @@ def main() -> None:
     ours = import_seconds("import ncbayes")
     print(f"import: numpy and scipy {base:.2f} s, ncbayes {ours:.2f} s, "
           f"added {ours - base:.2f} s\n")  # fmt: skip
-    print("| pooled points | statistics | Polya-Gamma draws, ms | sweep, ms | ratio |")
-    print("|---|---|---|---|---|")
+    print("| pooled points | statistics | steps | products, ms | sweep, ms | ratio |")
+    print("|---" * 6 + "|")
     with threadpool_limits(1):
         for rows, statistics in [(400, 2), (1200, 2), (10_000, 2), (2000, 30), (4000, 100)]:
             print(sweep_row(rows, statistics), flush=True)

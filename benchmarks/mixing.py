@@ -1,4 +1,4 @@
-"""Effective draws a second: Polya-Gamma sweeps alone (the paper's Algorithm 1) and with leaps.
+"""Effective draws a second: Polya-Gamma sweeps (the paper's Algorithm 1) and joint trajectories.
 
     python benchmarks/mixing.py
 
@@ -51,12 +51,12 @@ def cases() -> dict[str, tuple]:
     }
 
 
-def measured(model, data, settings, leap: bool) -> tuple[float, float, float, float]:
+def measured(model, data, settings, engine: str) -> tuple[float, float, float, float]:
     """Worst effective draws, milliseconds a sweep, and mean and sd of the first parameter."""
     posterior = ncb.fit(
         model,
         data,
-        engine=ncb.engines.Gibbs(leap=leap),
+        engine=engine,
         draws=2000,
         tune=500,
         chains=2,
@@ -75,11 +75,11 @@ def measured(model, data, settings, leap: bool) -> tuple[float, float, float, fl
 def main() -> None:
     """Print the table."""
     warnings.simplefilter("ignore", ncb.FitWarning)
-    print("| problem | effective of 4000: PG | with leaps | ms a sweep: PG | with leaps | "
+    print("| problem | effective of 4000: PG | joint | ms a sweep: PG | joint | "
           "effective draws a second, ratio | error |\n" + "|---" * 7 + "|")  # fmt: skip
     for name, case in cases().items():
         (slow, slow_ms, slow_mean, _), (fast, fast_ms, mean, sd) = (
-            measured(*case, leap=leap) for leap in (False, True)
+            measured(*case, engine=engine) for engine in ("gibbs", "joint")
         )
         ratio = (fast / fast_ms) / (slow / slow_ms)
         print(f"| {name} | {slow:.0f} | {fast:.0f} | {slow_ms:.2f} | {fast_ms:.2f} | {ratio:.1f} | "

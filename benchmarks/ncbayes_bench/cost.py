@@ -20,6 +20,8 @@ from ncbayes_bench.paper_gibbs import density_start, density_sweep
 from ncbayes_bench.pooled import pooled
 from ncbayes_bench.torus_size import RATIO, bordered, dense_sweep, first_state, fitted, graph, slope
 
+# Sweeps in which trajectories find their step size.
+TUNE = 150
 # A dense sweep with more parameters takes more than a second.
 MOST_DENSE = 2000
 PICTURE = "comparison.png"
@@ -85,7 +87,7 @@ def torus_cost(size: int, model: Any, data: np.ndarray, seconds: float) -> Cost:
     problem = SimpleNamespace(model=model, data=data)
     prior = ncb.priors.Horseshoe(slab_form="likelihood")
     own, posterior = our_seconds(
-        lambda draws: fitted(problem, prior=prior, tune=20, draws=draws), seconds
+        lambda draws: fitted(problem, prior=prior, tune=TUNE, draws=draws), seconds
     )
     contrast, rng = pooled(posterior, model), np.random.default_rng(SEED)
     parameters, dense = contrast.statistics.shape[1] + 1, np.nan
@@ -100,8 +102,8 @@ def torus_cost(size: int, model: Any, data: np.ndarray, seconds: float) -> Cost:
 def density_cost(times: int, n: int, seconds: float) -> Cost:
     """A density over so many times, with as much noise as data."""
     problem, rng = Problem(SEED, times, n), np.random.default_rng(SEED)
-    engine = ncb.engines.Gibbs()
-    own, posterior = our_seconds(lambda draws: problem.fit(engine, 20, draws), seconds)
+    engine = "auto"
+    own, posterior = our_seconds(lambda draws: problem.fit(engine, TUNE, draws), seconds)
     parts, basis = by_time(posterior, problem), posterior.theta.shape[3]
     dense = dense_seconds(
         lambda state: density_sweep(*parts, state, rng), density_start(times, basis), seconds
@@ -171,8 +173,8 @@ def costs(sizes: Sizes, folder: Path, say: Say) -> Part:
 
 
 _INTRO = (
-    "Milliseconds of a sweep by ncbayes with its defaults, leaps included, and by the paper's "
-    "samplers in dense NumPy, on the same points. Torus graphs (random graphs, uniform noise, "
+    "Milliseconds of a sweep by ncbayes with its defaults, a trajectory of some ten gradients, and "
+    "by the paper's samplers in dense NumPy, on the same points. Torus graphs (random graphs, uniform noise, "
     f'nu = {RATIO:g}, `Horseshoe(slab_form="likelihood")`): against the points, against the '
     "parameters with ever more pairs in the model, and against the angles with all pairs. "
     f"Densities: against the times. Dense NumPy is left out beyond {MOST_DENSE} parameters of a "

@@ -74,7 +74,7 @@ def samplers(sizes: Sizes, nuts: bool, say: Say) -> Part:
     """Table 3."""
     problem = Problem(SEED, sizes.times_per_density, sizes.points_per_time)
     say("density: ncbayes")
-    own, posterior = ours(problem, ncb.engines.Gibbs(), *sizes.sweeps, clock)
+    own, posterior = ours(problem, "auto", *sizes.sweeps, clock)
     say("density: dense NumPy")
     found = {"ncbayes": own, "dense NumPy Gibbs": dense(problem, posterior, *sizes.sweeps)}
     if nuts:

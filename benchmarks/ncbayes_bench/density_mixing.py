@@ -30,8 +30,8 @@ from ncbayes_bench.nuts import drawn_from
 
 PLACES = 20
 SAMPLERS = {
-    "ours": ncb.engines.Gibbs(),
-    "joint draws alone": ncb.engines.Gibbs(),
+    "ours": ncb.engines.Joint(),
+    "Polya-Gamma, all groups at once": ncb.engines.Gibbs(),
     "the paper's": ncb.engines.Gibbs(method="one_at_a_time"),
 }
 

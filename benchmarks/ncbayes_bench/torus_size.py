@@ -83,7 +83,7 @@ def graph(nodes: int, rows: int) -> Any:
 
 
 def our_seconds(posterior: ncb.Posterior) -> float:
-    """Seconds of a sweep: the mean, since leaps are made in some sweeps only."""
+    """Seconds of a sweep, the mean."""
     return float(posterior.data["sample_stats"]["sweep_seconds"].mean())
 
 
@@ -105,7 +105,7 @@ def sweep_table(nodes: int = 30, rows: int = 1000, draws: int = 200, dense: int 
     lines = ["| prior | points | parameters | ours, ms | dense, ms | ratio |", "|---" * 6 + "|"]
     for form in ("likelihood", "conditional"):
         prior = ncb.priors.Horseshoe(slab_form=form)
-        posterior = fitted(simulated, prior=prior, tune=50, draws=draws)
+        posterior = fitted(simulated, prior=prior, tune=150, draws=draws)
         one, other = our_seconds(posterior), dense_seconds(posterior, simulated.model, dense)
         points, size = int((1 + RATIO) * rows), len(simulated.theta) + 1
         numbers = f"{1e3 * one:.3g} | {1e3 * other:.3g} | {other / one:.1f}"
@@ -127,7 +127,7 @@ class Cost:
 def cost(nodes: int, rows: int, draws: int = 60) -> Cost:
     """A short run of one problem."""
     simulated = graph(nodes, rows)
-    posterior = fitted(simulated, tune=20, draws=draws)
+    posterior = fitted(simulated, tune=150, draws=draws)
     dense = np.nan
     if nodes <= MOST_DENSE:
         dense = dense_seconds(posterior, simulated.model, 3)
