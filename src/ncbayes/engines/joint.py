@@ -23,6 +23,8 @@ from ncbayes.linalg.designs import Dense, rows
 # Shares of the discarded sweeps after which the coordinates are made anew from what was seen since
 # the last time, and the share from which on step sizes are averaged: that average is kept.
 RENEWED, AVERAGED = (0.05, 0.15, 0.35, 0.7), 0.8
+# Steps of a trajectory, at most: at first, which is up to this share of warm-up, and later.
+AT_FIRST, FEW_STEPS, MOST_STEPS = 0.15, 12, 60
 # What compiled sweeps count, in the order of ``linalg.joint.Tally.numbers``; ``since`` is -1 where
 # nothing adapts.
 NUMBERS = ("step_size", "count", "since", "log_sum", "log_count")
@@ -291,7 +293,7 @@ class JointKernel:
         position = sweeps(
             self.data, self._chart(memory), memory["center"], memory["sd"],
             np.array(memory["position"]), tally, rng, sweep >= self._averages,
-            self.structure.hidden, *outputs,
+            self._most_steps(memory), self.structure.hidden, *outputs,
         )  # fmt: skip
         memory = {**memory, "position": position, **_counted(tally.numbers)}
         if not adapts:
@@ -302,6 +304,11 @@ class JointKernel:
         if now in self._renewals:
             memory = self._renewed(memory)
         return self._settled(memory) if now >= self.tune else memory
+
+    def _most_steps(self, memory: State) -> int:
+        """Few while the coordinates are not worth long trajectories yet."""
+        early = memory["since"][0] >= 0 and memory["sweep"][0] < int(AT_FIRST * self.tune)
+        return FEW_STEPS if early else MOST_STEPS
 
     def _renewed(self, memory: dict[str, FloatArray]) -> dict[str, FloatArray]:
         """The memory with new coordinates, from the means of what was seen."""

@@ -4,9 +4,9 @@ Under a prior that tells its coordinates (``base.Coordinates``), coefficients an
 together, non-centred. A position holds z of the prior's own rows y, the columns of coef without
 scales, and the logarithms of the scales, zeta:
 
-    log lambda  = log(slab + exp(-2 (zeta_first + zeta_second + factor)))       of each cell
-    y           = mean + z / sqrt(lambda)
-    coef        = mix y                                                         part by part
+    lambda  = slab + exp(-2 (zeta_first + zeta_second + factor))          of each cell
+    y       = mean + z / sqrt(lambda),    T y_g = z_g / sqrt(lambda)      if columns are linked
+    coef    = mix y                                                       part by part
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ ATTEMPTS = 20
 APPROACH = 20
 # So few numbers are handed over anew in every sweep, which takes less time than to keep them.
 FEW = 1000
-# What a position needs to know of the cells of y, and of the priors of zeta.
+# Of the cells of y, and of the priors of zeta.
 CELLS = ("size", "first", "second", "factor", "fictitious", "mean", "kinds", "prior_a", "prior_b")
 
 Function = Callable[..., Any]
-Layout = tuple[tuple[int, int], ...]
+Functions = tuple[Function | None, ...]
+Layout = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Nuts:
     """coef (of all groups) and the prior's scales by one NUTS transition, non-centred.
 
-    Under a prior that does not tell its coordinates, such as a full covariance: coef given the
-    scales, then the scales given coef.
+    Under a prior that does not tell its coordinates: coef given the scales, then the scales.
 
     Step size and metric are adapted in the sweeps that are discarded, as in Stan, so that trees
     accept ``target_acceptance`` of their points in the mean; higher: smaller steps, fewer
@@ -91,23 +91,21 @@ class Nuts:
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """A family: where Gibbs sampling begins; an energy: around its starting values."""
         draw = _curved_start(target, rng) if target.curves else Gibbs().start(target, rng)
-        metric = self._metric(target, draw.coef, draw.scales)
-        return replace(draw, memory=warmup.begun(metric, self.tune))
+        return replace(draw, memory=warmup.begun(self._metric(target, draw), self.tune))
 
     def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
         posed = _posed(target)
         # Without a memory the metric is a function of the target: the kernel is invariant still.
         memory = draw.memory or warmup.begun(self._metric(target), self.tune)
         key = rng.integers(2**32, size=2, dtype=np.uint32)
+        before = memory["position"] if "position" in memory else posed.position(draw)
         with double_precision():
-            found = _transition()(
-                posed.functions, posed.layout, int(self.max_depth), key,
-                memory["position"] if "position" in memory else posed.position(draw),
+            *found, facts = _transition()(
+                posed.functions, posed.layout, int(self.max_depth), key, before,
                 memory["step_size"], memory["inverse_mass"], posed.arrays,
                 posed.gaussian(draw.scales),
             )  # fmt: skip
-            position, coef, y, facts = found
-            position, coef, y = np.asarray(position), np.asarray(coef), np.asarray(y)
+            position, coef, y = map(np.asarray, found)
             stats = {name: np.asarray(value).item() for name, value in facts.items()}
         stats["step_size"] = float(memory["step_size"])
         after = warmup.advanced(
@@ -117,24 +115,21 @@ class Nuts:
             return Draw(coef, target.prior.update(draw.scales, coef, rng), stats, after)
         return Draw(coef, posed.scales(position, y), stats, {**after, "position": position})
 
-    def _metric(
-        self, target: Target, coef: FloatArray | None = None, scales: State | None = None
-    ) -> FloatArray:
+    def _metric(self, target: Target, draw: Draw | None = None) -> FloatArray:
         """The inverse metric before anything is known of the posterior.
 
         Of columns without scales ``(prior precision + design' design / 4)^-1``, no wider than the
         posterior; of z and zeta 1, about the width of their prior.
         """
-        posed = _posed(target)
-        if coef is None:
+        if draw is None:
             coef = np.array([each.start for each in target.curves] or np.zeros(target.shape))
-        if scales is None:
-            scales = target.prior.draw(target.shape, np.random.default_rng(0))
-        structure, within = posed.structure, posed.gaussian(scales)[0]
-        free, entries, count = structure.free, structure.begins[-1], structure.scale_begins[-1]
-        dense = self.metric == "dense" or (self.metric == "auto" and structure.size <= MOST_DENSE)
+            draw = Draw(coef, target.prior.draw(target.shape, np.random.default_rng(0)))
+        within, structure = _posed(target).gaussian(draw.scales)[0], _posed(target).structure
+        z, zeta = np.ones(structure.begins[-1]), np.ones(structure.scale_begins[-1])
+        free, size = structure.free, structure.size
+        dense = self.metric == "dense" or (self.metric == "auto" and size <= MOST_DENSE)
         blocks = []
-        for g, row in enumerate(coef):
+        for g, row in enumerate(draw.coef):
             design = (
                 target.curves[g].tangent(row)[0] if target.curves else target.contrasts[g].design
             )
@@ -146,8 +141,8 @@ class Nuts:
                 diagonal = own if own.ndim == 1 else np.diag(own)
                 blocks.append(1 / (design.gram_diagonal(quarter)[free] + diagonal))
         if dense:
-            return np.asarray(block_diag(np.eye(entries), *blocks, np.eye(count)))
-        return np.concatenate([np.ones(entries), *blocks, np.ones(count)])
+            return np.asarray(block_diag(np.diag(z), *blocks, np.diag(zeta)))
+        return np.concatenate([z, *blocks, zeta])
 
 
 def _curved_start(target: Target, rng: np.random.Generator) -> Draw:
@@ -183,20 +178,24 @@ def _defined(curve: Curved, rng: np.random.Generator) -> FloatArray:
 class _Posed:
     """A target as NUTS needs it.
 
-    ``together``: its prior tells its coordinates; else all columns of coef are free, and
-    ``free_prior`` is None, because their Gaussian changes with the scales. ``layout``: of each
-    piece of coef the rows of y, 0 without scales, and the columns. ``functions``: of the groups'
-    log odds, None where linear. ``arrays``: what all that takes, by its compiled form.
+    ``layout``: of each piece of coef the rows of y, 0 without scales, the columns, and where in
+    zeta their links begin, -1 without any. ``functions``: of the groups' log odds, None where
+    linear. ``free_prior``: the Gaussian of columns without scales; None if the prior tells no
+    coordinates, so that it is that of all columns, and changes with the scales.
     """
 
     prior: Prior
     structure: Structure
-    together: bool
     layout: Layout
-    functions: tuple[Function | None, ...]
+    functions: Functions
     cells: dict[str, Any]
     arrays: dict[str, Any]
     free_prior: tuple[FloatArray, ...] | None
+
+    @property
+    def together(self) -> bool:
+        """Whether a position holds the scales."""
+        return self.free_prior is not None
 
     def gaussian(self, scales: State) -> tuple[FloatArray, ...]:
         """Of the free columns: precision, shift and, if any, what couples their groups."""
@@ -206,6 +205,10 @@ class _Posed:
         """Where a draw lies."""
         zeta = self.structure.log_scales(draw.scales)
         rows = self.structure.rows(draw.coef, self.structure.hidden_values(draw.scales))
+        links = [link for count, _, link in self.layout if count]
+        for own, link in zip(rows, links, strict=True):
+            if link >= 0:
+                own[:-1] = own[:-1] @ _unlinking(np, zeta, link, own.shape[1]).T
         y = np.concatenate([np.zeros(0), *map(np.ravel, rows)])
         _, log_precision = _log_precisions(np, self.cells, zeta)
         z = (y - self.cells["mean"]) * np.exp(log_precision / 2)[self.cells["entry"]]
@@ -217,11 +220,11 @@ class _Posed:
         return self.structure.states(zeta, y[self.structure.hidden])
 
 
-# For as long as the target is in use.
 _POSED: WeakKeyDictionary[Target, _Posed] = WeakKeyDictionary()
 
 
 def _posed(target: Target) -> _Posed:
+    """Made once, for as long as the target is in use."""
     if target not in _POSED:
         _POSED[target] = _made(target)
     return _POSED[target]
@@ -229,51 +232,46 @@ def _posed(target: Target) -> _Posed:
 
 def _made(target: Target) -> _Posed:
     jax, prior, shape = jax_module('engine="nuts"'), target.prior, target.shape
-    told = pieces(prior, shape)
+    told, free_prior = pieces(prior, shape), None
     structure = Structure(told or (Piece(0, shape[1], prior, "", None),), shape)
-    free_prior = None
     if told is not None:
         zeros = np.zeros(structure.scale_begins[-1]), np.zeros(len(structure.hidden))
         free_prior = _free_prior(prior, structure, structure.states(*zeros))
     curved = [((e.points, e.anchor), e.offset, e.is_data) for e in target.curves]
     linear = [((e.design.dense(),), e.offset, e.is_data) for e in target.contrasts]
     functions = (*(each.function for each in target.curves), *(None for _ in linear))
-    layout = tuple(
-        (0 if each.coordinates is None else len(each.coordinates.classes), each.width)
-        for each in structure.pieces
-    )
-    cells = _cells(structure)
-    mixes = [coordinates.mix for _, coordinates in structure.scaled]
-    arrays: dict[str, Any] = {"groups": [*curved, *linear], "cells": cells, "mixes": mixes}
+    layout, cells = _laid_out(structure)
+    scaled = [(e.mix, e.wishart) for _, e in structure.scaled]
+    arrays: dict[str, Any] = {"groups": [*curved, *linear], "cells": cells, "scaled": scaled}
     if sum(array.size for array in jax.tree.leaves(arrays)) > FEW:
         with double_precision():
             arrays = jax.tree.map(jax.numpy.asarray, arrays)
-    together = told is not None
-    return _Posed(prior, structure, together, layout, functions, cells, arrays, free_prior)
+    return _Posed(prior, structure, layout, functions, cells, arrays, free_prior)
 
 
-def _cells(structure: Structure) -> dict[str, Any]:
-    """What a position needs to know of the cells of y and of the priors of zeta.
-
-    ``entry``: the cell of every entry of y.
-    """
-    scaled = tuple(piece for piece, _ in structure.scaled)
-    skeleton = replace(structure, pieces=scaled).skeleton
+def _laid_out(structure: Structure) -> tuple[Layout, dict[str, Any]]:
+    """Layout and cells; ``entry`` of these is the cell of every entry of y."""
+    scaled = replace(structure, pieces=tuple(piece for piece, _ in structure.scaled))
+    skeleton, links = scaled.skeleton, iter(scaled.skeleton["links"].tolist())
+    rows = [None if e.coordinates is None else len(e.coordinates.classes) for e in structure.pieces]
+    layout = tuple(
+        (count or 0, piece.width, next(links) if count else -1)
+        for piece, count in zip(structure.pieces, rows, strict=True)
+    )
     order = np.argsort(skeleton["cell"])
-    with np.errstate(divide="ignore"):
-        log_slab = np.log(skeleton["slab"])
     entry = np.repeat(order, skeleton["size"][order])
-    return {"entry": entry, "log_slab": log_slab, **{name: skeleton[name] for name in CELLS}}
+    slab = skeleton["slab"]
+    log_slab = np.log(slab, out=np.full(len(slab), -np.inf), where=slab > 0)
+    cells = {"entry": entry, "log_slab": log_slab, **{name: skeleton[name] for name in CELLS}}
+    return layout, cells
 
 
 def _free_prior(prior: Prior, structure: Structure, scales: State) -> tuple[FloatArray, ...]:
     precision, shift = prior.gaussian(scales, structure.shape)
     free, between = structure.free, precision.between
     within = precision.within[:, free]
-    within = within if within.ndim == 2 else within[:, :, free]
-    if between is None or not between[:, free].any():
-        return within, shift[:, free]
-    return within, shift[:, free], between[:, free]
+    given = within if within.ndim == 2 else within[:, :, free], shift[:, free]
+    return given if between is None or not between[:, free].any() else (*given, between[:, free])
 
 
 @cache
@@ -286,7 +284,7 @@ def _transition() -> Function:
     kernel = nuts.build_kernel()
 
     def transition(
-        functions: tuple[Function | None, ...],
+        functions: Functions,
         layout: Layout,
         depth: int,
         key: Any,
@@ -331,18 +329,27 @@ def _placed(layout: Layout, arrays: Any, free_prior: Any, position: Any) -> tupl
     z, zeta = position[:entries], position[last:]
     free = position[entries:last].reshape(groups, (last - entries) // groups)
     log_base, log_precision = _log_precisions(jnp, cells, zeta)
-    y = cells["mean"] + z * jnp.exp(-log_precision / 2)[cells["entry"]]
+    flat = cells["mean"] + z * jnp.exp(-log_precision / 2)[cells["entry"]]
     left = jnp.where(cells["fictitious"], cells["size"] / 2 * (log_base - log_precision), 0.0)
     log_prior = left.sum() - z @ z / 2 + _log_gaussian(free, *free_prior)
-    parts, mixes, at, column = [], iter(arrays["mixes"]), 0, 0
-    for rows, width in layout:
-        if rows:
-            parts.append(next(mixes) @ y[at : at + rows * width].reshape(rows, width))
-            at += rows * width
-        else:
+    parts, y, rates = [], [flat[:0]], cells["prior_b"]
+    scaled, at, column = iter(arrays["scaled"]), 0, 0
+    for count, width, link in layout:
+        if not count:
             parts.append(free[:, column : column + width])
             column += width
-    return jnp.concatenate(parts, axis=1), y, log_prior + _log_scale_prior(cells, zeta)
+            continue
+        (mix, wishart), rows = next(scaled), flat[at : at + count * width].reshape(count, width)
+        if link >= 0:
+            unlinking = _unlinking(jnp, zeta, link, width)
+            rows = jnp.concatenate([jnp.linalg.solve(unlinking, rows[:-1].T).T, rows[-1:]])
+            rate = jnp.einsum("ki,ij,kj->k", unlinking, wishart, unlinking) / 2
+            rates = jnp.asarray(rates).at[link - width : link].set(rate)
+        parts.append(mix @ rows)
+        y.append(rows.ravel())
+        at += count * width
+    log_prior += _log_scale_prior(cells, rates, zeta)
+    return jnp.concatenate(parts, axis=1), jnp.concatenate(y), log_prior
 
 
 def _log_precisions(numpy: Any, cells: Any, zeta: Any) -> tuple[Any, Any]:
@@ -353,20 +360,24 @@ def _log_precisions(numpy: Any, cells: Any, zeta: Any) -> tuple[Any, Any]:
     return log_base, numpy.logaddexp(cells["log_slab"], log_base)
 
 
-def _log_scale_prior(cells: Any, zeta: Any) -> Any:
+def _unlinking(numpy: Any, zeta: Any, link: int, width: int) -> Any:
+    """T: ones on its diagonal, and below it -phi, which begin at ``link`` of zeta."""
+    which = np.full((width, width), len(zeta))
+    which[np.tril_indices(width, -1)] = link + np.arange(width * (width - 1) // 2)
+    return np.eye(width) - numpy.append(zeta, 0.0)[which]
+
+
+def _log_scale_prior(cells: Any, rates: Any, zeta: Any) -> Any:
     """Log density of all zeta, up to a constant; see ``base.Coordinates``."""
     jnp = jax_module('engine="nuts"').numpy
-    off = zeta - cells["prior_a"]
-    half_cauchy = -jnp.logaddexp(off, -off)
-    # Where the other is taken, exp must not leave double precision: its gradient would be nan.
-    gamma, inside = cells["kinds"] == 1, jnp.where(cells["kinds"] == 1, zeta, 0.0)
-    inverse_gamma = -2 * cells["prior_a"] * inside - cells["prior_b"] * jnp.exp(-2 * inside)
-    return jnp.where(gamma, inverse_gamma, half_cauchy).sum()
+    off, kinds = zeta - cells["prior_a"], cells["kinds"]
+    # Of other kinds none: exp must not leave double precision, or its gradient would be nan.
+    own = jnp.where(kinds == 1, zeta, 0.0)
+    inverse_gamma = -2 * cells["prior_a"] * own - rates * jnp.exp(-2 * own)
+    return jnp.where(kinds == 0, -jnp.logaddexp(off, -off), inverse_gamma).sum()
 
 
-def _log_likelihood(
-    functions: tuple[Function | None, ...], rows: Any, groups: Any
-) -> tuple[Any, Any]:
+def _log_likelihood(functions: Functions, rows: Any, groups: Any) -> tuple[Any, Any]:
     """``sum s psi - log(1 + exp(psi))`` over all groups, and the largest absolute psi."""
     jax = jax_module('engine="nuts"')
     total, largest = 0.0, 0.0

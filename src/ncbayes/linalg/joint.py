@@ -21,9 +21,7 @@ from ncbayes.linalg.whitening import chain, log_prior, place
 # random: near half a turn slow directions gain, after a whole one all are back where they were.
 TURN, SHORTEST = 2.8, 0.4
 # Steps are jittered by this share, and are never larger than this.
-JITTER, LARGEST_STEP = 0.2, 1.2
-# Steps of a trajectory, at most.
-MOST_STEPS = 60
+JITTER, LARGEST_STEP = 0.2, 0.6
 # Acceptance that the step size is adapted to, and how fast.
 ACCEPTANCE, RATE = 0.8, 1.5
 # An energy that is off by more than this was not integrated at all.
@@ -83,12 +81,14 @@ def proposal(data, chart, center, sd, x, slope, step, steps, momentum, y, q, coe
 
 
 @njit(cache=True, error_model="numpy")
-def sweeps(data, chart, center, sd, x, tally, rng, averaging, hidden, coefs, zetas, extras, facts):
+def sweeps(
+    data, chart, center, sd, x, tally, rng, averaging, most, hidden, coefs, zetas, extras, facts
+):
     """As many sweeps as ``coefs`` has rows, from x; the last position.
 
     Draws go into ``coefs``, ``zetas`` (log scales) and ``extras`` (entries ``hidden`` of q).
     ``tally.numbers[SINCE]`` >= 0: the step size adapts, and sums are kept; ``averaging``: the
-    logarithms of step sizes are summed up too.
+    logarithms of step sizes are summed up too. A trajectory has at most so many steps.
     """
     size = len(x)
     groups, columns = coefs.shape[1:]
@@ -102,9 +102,9 @@ def sweeps(data, chart, center, sd, x, tally, rng, averaging, hidden, coefs, zet
     for k in range(len(coefs)):
         adapts = tally.numbers[SINCE] >= 0
         size_now = tally.numbers[STEP]
-        step = min(size_now * (1.0 + JITTER * (2.0 * rng.random() - 1.0)), 1.4)
+        step = min(size_now * (1.0 + JITTER * (2.0 * rng.random() - 1.0)), 1.0)
         turn = TURN * (SHORTEST + (1.0 - SHORTEST) * rng.random())
-        steps = min(max(1, round(turn / step)), MOST_STEPS)
+        steps = min(max(1, round(turn / step)), most)
         momentum = rng.standard_normal(size)
         threshold = math.log(1.0 - rng.random())
         before = fit + log_prior(chart, x, q, coef, bases) - 0.5 * np.sum(momentum * momentum)
