@@ -21,28 +21,6 @@ def _short_checks(monkeypatch):
         monkeypatch.setattr(testing, "ENGINE_LOOKS", {400: 0.2, 1200: 0.8})
 
 
-@pytest.fixture
-def shared_pilots(monkeypatch):
-    """One pilot for all targets of a prior: every step of check_engine is on a new target.
-
-    A pilot chooses proposals only, and one that does not depend on the chain leaves any target's
-    posterior invariant.
-    """
-    from ncbayes.engines import joint, shrinking
-
-    for module in (joint, shrinking):
-        kept, make = {}, module._pilot
-
-        def pilot(target, *rest, kept=kept, make=make):
-            key = id(target.prior), target.shape, target.normalizer
-            if key not in kept:
-                kept[key] = make(target, *rest), target.prior
-            return kept[key][0]
-
-        monkeypatch.setattr(module, "PILOT_SWEEPS", 30)
-        monkeypatch.setattr(module, "_pilot", pilot)
-
-
 class Killed(Exception):
     """In the place of a signal."""
 
@@ -51,12 +29,14 @@ class Killed(Exception):
 def resumed(tmp_path, monkeypatch):
     """What ``run(checkpoint=folder)`` returns after it was broken off, for each of the moments.
 
-    A moment is which of its files, counted from 1, the run was about to put in place.
+    A moment is which of its files, counted from 1, the run was about to put in place. There is one
+    after every sweep.
     """
     from ncbayes import chains
 
     def each(run, moments):
         monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+        monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
         for moment in moments:
             folder, left, replace = tmp_path / str(moment), iter(range(moment - 1)), os.replace
 

@@ -54,7 +54,7 @@ def test_the_papers_density_sampler_agrees_with_ours(seed):
     data = {str(t): model.sample(np.array([1.0, 0.3 * t]), 40, rng) for t in range(3)}
     posterior = ncb.fit(
         model, data, noise=ncb.noise.Uniform(model.space), noise_ratio=1,
-        prior=ncb.priors.RandomWalk(), engine=ncb.engines.Gibbs(method="one_at_a_time", leap=False),
+        prior=ncb.priors.RandomWalk(), engine=ncb.engines.Gibbs(method="one_at_a_time"),
         tune=200, draws=4000, chains=1, cores=1, seed=seed, progress=False,
     )  # fmt: skip
     theta = posterior.theta.to_numpy()[0]
@@ -139,7 +139,7 @@ def test_tables_have_bold_ratios_and_empty_cells():
 def test_nuts_draws_densities_from_where_it_was_tuned():
     pytest.importorskip("numpyro", reason="NumPyro, the extra bench, is not installed")
     problem = density_mixing.Problem(1, times=2, n=20)
-    ours, posterior = density_mixing.ours(problem, ncb.engines.Gibbs(), 200, 1500)
+    ours, posterior = density_mixing.ours(problem, ncb.engines.Joint(), 200, 1500)
     theirs = density_mixing.theirs(problem, posterior, 200, 300)
     assert theirs.beta.shape == (300, 2)
     assert theirs.compilation > 0

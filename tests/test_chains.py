@@ -19,6 +19,7 @@ import ncbayes as ncb
 from ncbayes import chains, checkpoints, progress
 from ncbayes.base import Segment
 from ncbayes.chains import Chain, longest_rectangle
+from ncbayes.engines import joint
 
 MODEL = ncb.models.VonMises()
 DATA = MODEL.sample(np.array([1.0, 0.5]), 60, np.random.default_rng(0))
@@ -54,6 +55,17 @@ def assert_same(one, other):
 def test_cores_do_not_change_the_draws(schedule):
     options = {"data": GROUPS, "noise": schedule, "prior": ncb.priors.RandomWalk()}
     assert_same(run(cores=1, **options), run(cores=2, **options))
+
+
+@pytest.mark.parametrize("engine", ["auto", "gibbs"])
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_how_sweeps_are_cut_into_blocks_does_not_change_the_draws(schedule, engine, monkeypatch):
+    """One by one, and in blocks that grow until the noise or what is kept changes."""
+    found = []
+    for seconds in (0.0, 1e9):
+        monkeypatch.setattr(chains, "BLOCK_SECONDS", seconds)
+        found.append(run(noise=schedule, engine=engine, prior=ncb.priors.HalfCauchyNormal()))
+    assert_same(*found)
 
 
 def test_a_chain_does_not_depend_on_the_number_of_chains():
@@ -133,8 +145,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one(schedule, resumed):
 
 def test_a_finished_checkpoint_is_returned_without_sampling(tmp_path, monkeypatch):
     whole = run(checkpoint=tmp_path / "run")
-    monkeypatch.setattr(ncb.engines.Gibbs, "step", None)
+    monkeypatch.setattr(joint.JointKernel, "sweeps", None)
     assert_same(run(checkpoint=tmp_path / "run"), whole)
+    with pytest.raises(TypeError, match="not callable"):
+        run()
 
 
 def test_seed_none_resumes_with_the_stored_seed(tmp_path):
@@ -148,7 +162,7 @@ def test_extending_goes_on_in_the_checkpoint(tmp_path, monkeypatch):
     assert_same(run(checkpoint=folder).extend(30), longer)
     again = run(checkpoint=folder)
     assert_same(again, run())
-    monkeypatch.setattr(ncb.engines.Gibbs, "step", None)
+    monkeypatch.setattr(joint.JointKernel, "sweeps", None)
     assert_same(again.extend(30), longer)
 
 
@@ -287,7 +301,7 @@ class Sharper(ncb.models.VonMises):
         ({"noise": ncb.noise.Uniform(MODEL.space)}, "noise points"),
         ({"noise": ncb.noise.Fresh()}, r"schedule \(was Fixed, now Fresh\)"),
         ({"prior": ncb.priors.Normal(2.0)}, "prior of theta"),
-        ({"engine": ncb.engines.Gibbs("conjugate_gradients")}, r"engine \(was Gibbs"),
+        ({"engine": ncb.engines.Gibbs("conjugate_gradients")}, r"engine \(was Joint"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused_by_name(change, named, tmp_path):

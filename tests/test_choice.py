@@ -474,6 +474,7 @@ def killed(fit, folder, moment, monkeypatch):
 def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch):
     whole = run()
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
     for moment in [1, 2, 3, 10, 50]:
         folder = tmp_path / str(moment)
         killed(run, folder, moment, monkeypatch)

@@ -124,7 +124,7 @@ def test_versions_are_recorded_and_compared(tmp_path):
     fit(tmp_path)
     path = tmp_path / "run.json"
     record = json.loads(path.read_text())
-    names = {"ncbayes", "numpy", "polyagamma"}
+    names = {"ncbayes", "numba", "numpy", "polyagamma"}
     assert record["versions"] == {name: version(name) for name in names}
     record["versions"]["numpy"] = "1.0"
     path.write_text(json.dumps(record))

@@ -280,8 +280,9 @@ def test_points_far_from_all_others_are_named():
 
 def test_points_at_zero_are_named_as_the_cause_after_the_fit_too(tmp_path):
     """It was "AUC 1.0000", and the advice to choose other noise."""
+    options = {**QUICK, "tune": 50, "draws": 20}
     posterior = ncb.fit_density_over_time(
-        LOST, DATES, coordinates="degrees", every="month", progress=False, **QUICK
+        LOST, DATES, coordinates="degrees", every="month", progress=False, **options
     )
     posterior.save(tmp_path / "fit.nc")
     for each in (posterior, ncb.load(tmp_path / "fit.nc")):

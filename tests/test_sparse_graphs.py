@@ -69,6 +69,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(form, tmp_path, monkeypatch):
     options = {"prior": ncb.priors.Horseshoe(slab_form=form)}
     whole = run(**options)
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
     replace = os.replace
     for moment in [3, 30, 60]:
         calls = 0

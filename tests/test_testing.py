@@ -309,29 +309,21 @@ def test_check_prior_rejects(fault, sentence, seed):
         testing.check_prior(BrokenScale(fault), seed=seed)
 
 
-pytestmark = pytest.mark.usefixtures("shared_pilots")
-
-# A leap mixes so well that it hides what is wrong with the sweep before it: each is tested alone.
-SWEEPS = ncb.engines.Gibbs(leap=False)
+SWEEPS = ncb.engines.Gibbs()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
-def test_gibbs_passes_the_label_test(prior, groups, seed):
-    testing.check_engine(ncb.engines.Gibbs(), prior, groups=groups, seed=seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("groups", [1, 3])
-def test_polya_gamma_sweeps_alone_pass_the_label_test(groups, seed):
-    testing.check_engine(SWEEPS, groups=groups, seed=seed)
+@pytest.mark.parametrize("engine", [SWEEPS, ncb.engines.Joint()], ids=repr)
+def test_engines_pass_the_label_test(engine, prior, groups, seed):
+    testing.check_engine(engine, prior, groups=groups, seed=seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["woodbury", "block_tridiagonal", "conjugate_gradients"])
 def test_gibbs_passes_the_label_test_by_every_method(method, seed):
-    testing.check_engine(ncb.engines.Gibbs(method, leap=False), groups=2, seed=seed)
+    testing.check_engine(ncb.engines.Gibbs(method), groups=2, seed=seed)
 
 
 class DroppedOffset:
@@ -364,16 +356,6 @@ def test_label_test_rejects_a_draw_without_gaussian_noise(seed, monkeypatch):
 
     monkeypatch.setattr(gaussian, "draw", mean)
     rejected(SWEEPS, seed)
-
-
-def test_label_test_rejects_a_leap_to_the_laplace_approximation(seed, monkeypatch):
-    """A step that takes the approximation for the posterior, which a weak prior leaves skewed."""
-
-    def approximate(approximation, coef, rng):
-        return approximation.coef(rng.standard_normal(len(coef))), 1.0
-
-    monkeypatch.setattr(gibbs, "leap", approximate)
-    rejected(gibbs.Gibbs(), seed, ncb.priors.Normal(3.0))
 
 
 @pytest.mark.parametrize("groups", [1, 2])

@@ -314,7 +314,7 @@ def _run(posterior: Posterior) -> Run:
     if posterior.run.problem.losses:
         raise InputError(
             "this is the theory of contrasts with noise, and this fit used none; "
-            'fit with engine="gibbs"'
+            'fit with engine="auto"'
         )
     return posterior.run
 

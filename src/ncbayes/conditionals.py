@@ -61,7 +61,7 @@ def conditionals_loss(model: Model, data: FloatArray, rng: np.random.Generator) 
     if change is None:
         raise InputError(
             f"{model_name(model)} has no change_statistics(x, j), which the pseudolikelihood of "
-            'binary data needs; write it, or fit against noise with engine="gibbs"'
+            'binary data needs; write it, or fit against noise with engine="auto"'
         )
     low, high = _states(model, data)
     rows, offsets, labels = [], [], []
@@ -86,7 +86,7 @@ def check_changes(losses: Sequence[Any], names: Sequence[str], owner: str) -> No
         raise InputError(
             f"the statistic {names[still[0]]!r} of {owner} does not change with any coordinate of "
             "the data, so that the pseudolikelihood says nothing about it; leave it out of the "
-            'model, or fit against noise with engine="gibbs"'
+            'model, or fit against noise with engine="auto"'
         )
 
 
@@ -96,7 +96,7 @@ def _states(model: Any, data: FloatArray) -> tuple[float, float]:
     if not ((data == low) | (data == high)).all():
         raise InputError(
             f"the pseudolikelihood is for data of {low:g} and {high:g}, got {shown(model)} on "
-            f'{shown(model.space)}; fit against noise with engine="gibbs"'
+            f'{shown(model.space)}; fit against noise with engine="auto"'
         )
     return float(low), high
 

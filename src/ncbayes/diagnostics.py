@@ -22,6 +22,8 @@ WORST_R_HAT = 1.01
 FEWEST_EFFECTIVE = 100
 # Beyond this many statistics the inverses that exact widths need take seconds.
 MOST_INVERTED = 600
+# Draws that diverge where a posterior can't be entered are many; a few are a large step each.
+MOST_DIVERGED = 0.005
 # Share of the trees of NUTS that may reach their limit without a word.
 MOST_CUT_OFF = 0.1
 # An AUC that a handful of pooled points out of thousands could lower no further.
@@ -337,7 +339,7 @@ def _divergences(tree: xr.DataTree) -> list[str]:
         return []
     diverging = tree["sample_stats"]["diverging"].to_numpy()
     count = int(diverging.sum())
-    if not count:
+    if diverging.mean() <= MOST_DIVERGED:
         return []
     remedy = "use more tune, narrower priors, or parameters of the order of 1"
     if "reached_max_treedepth" in tree["sample_stats"]:

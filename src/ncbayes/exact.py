@@ -70,12 +70,12 @@ def exact_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> Exac
     if partition is None:
         raise InputError(
             f"{model_name(model)} has no log_partition(theta), which the exact likelihood needs; "
-            'write it, or fit against noise with engine="gibbs"'
+            'write it, or fit against noise with engine="auto"'
         )
     if count > MOST_STATISTICS:
         raise InputError(
             f"the exact likelihood is for at most {MOST_STATISTICS} statistics, got {count} of "
-            f'{model_name(model)}; fit against noise with engine="gibbs"'
+            f'{model_name(model)}; fit against noise with engine="auto"'
         )
     found = pilot(model, data, rng)
     start = _inside(model, found)
@@ -91,7 +91,7 @@ def _evaluated(partition: Any, theta: FloatArray) -> float:
         return float(partition(theta))
     except InputError as error:
         raise InputError(
-            f'the exact likelihood is out of reach, fit with engine="gibbs": {error}'
+            f'the exact likelihood is out of reach, fit with engine="auto": {error}'
         ) from error
 
 
@@ -103,7 +103,7 @@ def _inside(model: Any, found: Pilot) -> FloatArray:
     raise InputError(
         f"log_partition of {model_name(model)} is not finite at a rough estimate of theta "
         f"({found.theta.round(3).tolist()}), so that nothing can start there; check it, or fit "
-        'against noise with engine="gibbs"'
+        'against noise with engine="auto"'
     )
 
 

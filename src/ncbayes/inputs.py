@@ -277,7 +277,7 @@ def check_no_noise(noise: Any, noise_ratio: Any, engine: object) -> None:
         name, value = ("noise", noise) if asked else ("noise_ratio", noise_ratio)
         raise InputError(
             f"{model_name(engine)} uses no noise, got {name}={shown(value)}; leave {name} out, or "
-            'choose engine="gibbs"'
+            'choose engine="auto"'
         )
 
 

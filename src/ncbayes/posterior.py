@@ -115,7 +115,7 @@ class Posterior:
         if "log_z" not in self.data["posterior"]:
             raise InputError(
                 f"there is no log_z: {likelihood_of(self.data)} does not know the normalizing "
-                'constant; fit against noise with engine="gibbs"'
+                'constant; fit against noise with engine="auto"'
             )
         return self.data["posterior"].to_dataset()["log_z"]
 

@@ -64,7 +64,7 @@ def score_loss(model: Model, data: FloatArray, rng: np.random.Generator | None =
     if not hasattr(model, "score_statistics"):
         raise InputError(
             f"{shown(model)} has no score_statistics(x, j), the derivatives by x_j that the "
-            'Hyvarinen score needs; write it, or fit against noise with engine="gibbs"'
+            'Hyvarinen score needs; write it, or fit against noise with engine="auto"'
         )
     size = sum(len(names) for names in model.groups.values()) + 1
     gram, linear = np.zeros((size, size)), np.zeros(size)
@@ -88,7 +88,7 @@ def _weights(model: Model, data: FloatArray) -> tuple[FloatArray, FloatArray]:
     if weight is None:
         raise InputError(
             "the Hyvarinen score needs continuous points on a Torus, Reals, an Orthant or a Box, "
-            f'got {shown(model)} on {shown(model.space)}; fit against noise with engine="gibbs"'
+            f'got {shown(model)} on {shown(model.space)}; fit against noise with engine="auto"'
         )
     h, slope = weight(data)
     return h, slope

@@ -85,7 +85,7 @@ def simulated_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> 
     if sample is None:
         raise InputError(
             f"{model_name(model)} has no sample(theta, size, rng), which the exchange algorithm "
-            'needs; write it, or fit against noise with engine="gibbs"'
+            'needs; write it, or fit against noise with engine="auto"'
         )
     found = pilot(model, data, rng)
     gram, shift, theta = _expansion(model, sample, found, len(data), rng)
@@ -167,7 +167,7 @@ def _first_rows(
         raise InputError(
             f"{model_name(model)} can't be simulated at a rough estimate of theta from the data, "
             "from which the exchange algorithm starts; look for columns that nearly repeat each "
-            'other, or fit against noise with engine="gibbs"'
+            'other, or fit against noise with engine="auto"'
         ) from none
 
 

@@ -217,6 +217,7 @@ class Killed(Exception):
 def broken_off(monkeypatch, moment, error, *words):
     """Run a command that is broken off when it writes a file for the moment-th time."""
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
     left, replace = iter(range(moment)), os.replace
 
     def fail(source, target):

@@ -14,7 +14,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes import testing, worlds
 from ncbayes.base import Precision
-from ncbayes.engines import Exact, Exchange, Gibbs, Hyvarinen, Nuts, Pseudolikelihood, joint
+from ncbayes.engines import Exact, Exchange, Gibbs, Hyvarinen, Joint, Nuts, Pseudolikelihood
 from ncbayes.priors import (
     HalfCauchyNormal,
     Hierarchical,
@@ -24,13 +24,11 @@ from ncbayes.priors import (
     RandomWalk,
 )
 
-pytestmark = pytest.mark.usefixtures("shared_pilots")
-
 WAYS = {
+    "joint": Joint(),
     "gibbs": Gibbs(),
-    "gibbs, no leap": Gibbs(leap=False),
-    "cholesky": Gibbs("cholesky", leap=False),
-    "block tridiagonal": Gibbs("block_tridiagonal", leap=False),
+    "cholesky": Gibbs("cholesky"),
+    "block tridiagonal": Gibbs("block_tridiagonal"),
     "woodbury": Gibbs("woodbury"),
     "conjugate gradients": Gibbs("conjugate_gradients"),
     "runs": Gibbs("runs"),
@@ -105,18 +103,18 @@ FAULTS = {
     "groups apart": ("walk",),
     "scales of another theta": ("two half-Cauchy", "horseshoe and half-Cauchy"),
 }
-WITHOUT_DETERMINANT = ("half-Cauchy and left out", "population and half-Cauchy")
-SHARP = {*sum(FAULTS.values(), ()), *WITHOUT_DETERMINANT}
+SHARP = {*sum(FAULTS.values(), ())}
 
 
 def rounds(way, prior):
     """Enough for the broken twins in their rows, and for a gross fault in the others.
 
-    A sweep of the exact likelihood or by exchange is informed by data more than by its prior.
+    A sweep of the exact likelihood or by exchange is informed by data more than by its prior, and
+    trajectories that have not warmed up move less than draws from conditionals.
     """
     if prior not in SHARP:
         return 60
-    return 500 if way in ("exact", "exchange") else 250
+    return 250 if isinstance(WAYS.get(way), Gibbs) else 500
 
 
 def checked(way, engine, prior, seed, monkeypatch):
@@ -167,14 +165,14 @@ def test_every_public_prior_and_engine_is_in_the_table():
 
 @dataclass(frozen=True, eq=False)
 class Misread:
-    """A prior of which something is overlooked."""
+    """A prior of which something is overlooked, by whichever of its forms an engine reads it."""
 
     inner: Any
     fault: str
 
     def gaussian(self, state, shape):
         precision, shift = self.inner.gaussian(state, shape)
-        if self.fault == "the diagonal alone":
+        if self.fault == "the diagonal alone" and precision.within.ndim == 3:
             diagonal = np.einsum("gii->gi", precision.within)
             return Precision(diagonal, precision.between), shift
         if self.fault == "groups apart":
@@ -182,12 +180,29 @@ class Misread:
         return precision, shift
 
     def update(self, state, theta, rng):
-        factor = 4.0 if self.fault == "scales of another theta" else 1.0
-        return self.inner.update(state, factor * theta, rng)
+        return self.inner.update(state, self._factor * theta, rng)
 
     def update_global(self, state, theta, rng):
-        factor = 4.0 if self.fault == "scales of another theta" else 1.0
-        return self.inner.update_global(state, factor * theta, rng)
+        return self.inner.update_global(state, self._factor * theta, rng)
+
+    def coordinates(self, shape):
+        tells = getattr(self.inner, "coordinates", None)
+        found = None if tells is None else tells(shape)
+        if found is None:
+            return None
+        if self.fault == "groups apart":
+            within = np.diagonal(np.linalg.inv(found.mix @ found.mix.T))
+            found = replace(found, mix=np.diag(within**-0.5))
+        return replace(found, factor=found.factor - np.log(self._factor))
+
+    @property
+    def _factor(self):
+        return 4.0 if self.fault == "scales of another theta" else 1.0
+
+    @property
+    def parts(self):
+        own = self.inner.parts
+        return tuple(replace(part, prior=Misread(part.prior, self.fault)) for part in own)
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
@@ -217,16 +232,3 @@ def test_a_careless_twin_of_every_way_is_rejected(way, fault, seed, monkeypatch)
     for row in rows[:1]:
         with pytest.raises(AssertionError, match=r"does not leave the \w+ posterior invariant"):
             checked(way, Careless(engine, fault), row, seed, monkeypatch)
-
-
-@pytest.mark.parametrize("row", WITHOUT_DETERMINANT)
-def test_scales_without_the_determinant_of_a_full_matrix_are_rejected(row, seed, monkeypatch):
-    """The fault that no prior of one kind shows."""
-    right = joint._log_determinant
-
-    def diagonal_only(prior):
-        return right(prior) if prior.within.ndim == 2 else 0.0
-
-    monkeypatch.setattr(joint, "_log_determinant", diagonal_only)
-    with pytest.raises(AssertionError, match="does not leave the contrastive posterior invariant"):
-        checked("gibbs", Gibbs(), row, seed, monkeypatch)

@@ -1,5 +1,7 @@
 """The Gibbs engine against exact answers."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
@@ -164,5 +166,30 @@ def test_separated_points_do_not_break_the_sampler(size, seed):
     design = Dense(np.repeat([[-1.0], [1.0]], 50, axis=0))
     labels = np.repeat([False, True], 50)
     target = Target((Contrast(design, np.zeros(100), labels),), ncb.priors.Normal(1e9))
-    draw = Gibbs(leap=False).step(target, Draw(np.array([[size]]), {}), rng)
+    draw = Gibbs().step(target, Draw(np.array([[size]]), {}), rng)
     assert abs(draw.coef[0, 0] - size) < 6 * np.sqrt(size / 50 + size / 100)
+
+
+def test_trajectories_mix_where_polya_gamma_weights_do_not(seed):
+    """Under Cauchy noise Polya-Gamma sweeps hardly move, and their mean is wrong."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(0.0, 1.0, 300)
+    found = {}
+    for engine in ("gibbs", "auto"):
+        with pytest.warns(ncb.FitWarning) if engine == "gibbs" else nullcontext():
+            posterior = ncb.fit(
+                ncb.models.Gaussian(1),
+                data,
+                noise=ncb.noise.StudentT(0.0, 1.0, df=1),
+                noise_ratio=10,
+                engine=engine,
+                chains=4,
+                cores=1,
+                draws=1000,
+                tune=200,
+                seed=seed,
+                progress=False,
+            )
+        found[engine] = posterior.summary().loc["-x1^2/2"]
+    assert found["gibbs"]["ess_bulk"] < 100 < 10 * 100 < found["auto"]["ess_bulk"]
+    assert abs(found["auto"]["mean"] - 1 / data.var()) < 5 * found["auto"]["sd"]

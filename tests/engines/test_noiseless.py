@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp, ndtri
 import ncbayes as ncb
 from ncbayes import diagnostics, testing
 from ncbayes.base import Draw
-from ncbayes.contrast import Target
+from ncbayes.contrast import Stepwise, Target
 from ncbayes.engines import Exact, Exchange, Hyvarinen, Pseudolikelihood
 from ncbayes.engines import exact as exact_module
 from ncbayes.engines import exchange as exchange_module
@@ -197,11 +197,11 @@ def test_without_interactions_pseudolikelihood_is_exact(seed):
 
 @quick
 def test_the_horseshoe_shrinks_conditionals_as_it_should(seed):
-    """No column is a normalizer: sweeps by run against the joint draw of the same posterior."""
+    """No column is a normalizer: trajectories against Polya-Gamma sweeps on the same posterior."""
     data = Ising(4).sample(np.zeros(10), 60, np.random.default_rng(seed))
     one = fit("pseudolikelihood", Ising(4), data, prior=ncb.priors.Horseshoe(), draws=1000,
               tune=200, seed=seed)  # fmt: skip
-    plain = fit(Joint(), Ising(4), data, prior=ncb.priors.Horseshoe(), draws=2000,
+    plain = fit(Plain(), Ising(4), data, prior=ncb.priors.Horseshoe(), draws=2000,
                 tune=200, seed=seed)  # fmt: skip
     shrunk = [np.tanh(3 * each.theta.to_numpy()) for each in (one, plain)]
     sets = [np.zeros(each.shape[1], dtype=int) for each in shrunk]
@@ -214,15 +214,13 @@ def test_the_horseshoe_shrinks_conditionals_as_it_should(seed):
         assert abs(means[0] - means[1]) < -ndtri(1e-6 / 20) * np.hypot(*errors)
 
 
-@dataclass(frozen=True)
-class Joint(Pseudolikelihood):
+class Plain(Pseudolikelihood):
     """The paper's Algorithm 1 on conditionals."""
 
-    def step(self, target, draw, rng):
-        from ncbayes.engines.pseudolikelihood import _labelled
-
-        engine = ncb.engines.Gibbs(method="cholesky", leap=False)
-        return engine.step(_labelled(target), draw, rng)
+    def kernel(self, target):
+        contrasts = tuple(each.contrast for each in target.losses)
+        labelled = Target(contrasts, target.prior, normalizer=False)
+        return Stepwise(ncb.engines.Gibbs(method="cholesky"), labelled)
 
 
 PRIORS = [

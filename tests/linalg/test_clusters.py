@@ -84,19 +84,3 @@ def test_a_run_held_at_zero_stays_there():
                    np.zeros(1), np.array([np.inf]), np.array([1e12]), np.zeros(1, dtype=bool),
                    np.random.default_rng(1))  # fmt: skip
     assert np.abs(coef).max() < 1e-5
-
-
-def test_a_sweep_by_gram_matrix_is_that_of_the_points():
-    """With the same random numbers: a Gaussian likelihood from points and from their products."""
-    sizes = (1, 4, 2)
-    rows, weights, half, offset, coef = problem(sizes)
-    runs = np.cumsum(sizes) - sizes, np.array(sizes)
-    scales = np.full(3, 0.5), np.ones(3), np.zeros(3, dtype=bool)
-    one, other, log_one, log_other = coef.copy(), coef.copy(), np.zeros(3), np.zeros(3)
-    clusters.sweep(rows, *runs, weights, half, offset + coef @ rows, one, log_one, *scales,
-                   np.random.default_rng(1))  # fmt: skip
-    gram, shift = (rows * weights) @ rows.T, rows @ (half - weights * offset)
-    clusters.sweep_gram(gram / 2, shift / 2, 2.0, *runs, other, log_other, *scales,
-                        np.random.default_rng(1))  # fmt: skip
-    np.testing.assert_allclose(other, one, rtol=1e-9)
-    np.testing.assert_allclose(log_other, log_one, rtol=1e-9)

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from ncbayes import InputError, priors
-from ncbayes.base import Pooling, shown
-from ncbayes.priors.blocks import blocks
+from ncbayes.base import shown
 from ncbayes.priors.hierarchical import inverse_wishart
 from ncbayes.testing import check_prior, dense_precision
 
@@ -128,28 +127,6 @@ def test_defaults_have_the_same_variances_in_both_forms(seed):
     wrong = priors.Hierarchical(df=6.0)
     found = [1 / np.diagonal(wrong.draw((2, 3), rng)["covariance"]) for _ in range(20_000)]
     assert np.abs(z_scores(np.array(found), 3.0)).max() > LIMIT
-
-
-def test_populations_stand_side_by_side_in_blocks():
-    groups = {"a": ("x", "y"), "b": ("z",)}
-    mapping = {"a": priors.Hierarchical(), "normalizer": priors.Hierarchical(covariance="diagonal")}
-    full = blocks(mapping, groups, lambda start, stop: priors.Normal(1.0))
-    state = full.draw((3, 4), np.random.default_rng(0))
-    found = full.population(state, (3, 4))
-    assert found.columns.tolist() == [0, 1, 3]
-    np.testing.assert_allclose(
-        np.linalg.inv(found.inverse)[:2, :2], state["a.covariance"], rtol=1e-8
-    )
-    assert found.inverse[2].tolist() == [0, 0, 1 / state["normalizer.variance"][0]]
-    assert found.linked.tolist() == [[False, True, False], [True, False, False], [False] * 3]
-    moved = full.repopulated(state, np.arange(3.0), np.diag([2.0, 1.0, 3.0]))
-    assert moved["a.mean"].tolist() == [0, 1]
-    assert moved["normalizer.mean"].tolist() == [2]
-    np.testing.assert_allclose(moved["normalizer.variance"], 9 * state["normalizer.variance"])
-    np.testing.assert_allclose(moved["a.covariance"][0], state["a.covariance"][0] * [4, 2])
-    assert isinstance(priors.Hierarchical(), Pooling)
-    plain = blocks(None, groups, lambda start, stop: priors.Normal(1.0))
-    assert plain.population({}, (3, 4)) is None
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])

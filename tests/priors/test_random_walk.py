@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import ndtri
 
 import ncbayes as ncb
@@ -166,55 +165,6 @@ class Mingled(RandomWalk):
 def test_the_check_of_priors_rejects_broken_twins(broken, seed):
     with pytest.raises(AssertionError, match="do not leave the law of its state"):
         check_prior(broken, (4, 3), seed=seed)
-
-
-@every_variant
-def test_log_scales_go_and_come_back(walk, seed):
-    state = walk.draw((4, 3), np.random.default_rng(seed))
-    logs = walk.log_scales(state)
-    shared = ([] if walk.per_statistic else ["variance"]) + (
-        ["initial_variance"] if walk.initial == "separate" else []
-    )
-    np.testing.assert_array_equal(logs, [math.log(state[name].item()) for name in shared])
-    moved = walk.at_log_scales(state, logs + 1)
-    for name, values in state.items():
-        factor = math.e if name in shared else 1.0
-        np.testing.assert_allclose(moved[name], factor * values, rtol=1e-12)
-        assert moved[name].shape == values.shape
-
-
-@every_variant
-def test_the_prior_of_log_scales_is_inverse_gamma(walk):
-    """Up to a constant: IG(shape, rate) of exp(v), times the Jacobian exp(v)."""
-    state = some_state(walk)
-    size = len(walk.log_scales(state))
-    ends = np.array([[-0.7] * size, [1.2] * size])
-    wanted = stats.invgamma.logpdf(np.exp(ends), 2.0, scale=1.5) + ends
-    low, high = (walk.log_prior(walk.at_log_scales(state, each)) for each in ends)
-    found = high - low
-    assert found == pytest.approx((wanted[1] - wanted[0]).sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("initial", ["walk", "separate"])
-def test_a_stretch_keeps_the_density_but_for_its_jacobian(initial, seed):
-    """The variances times exp(2 s) and the steps times exp(s), as ``Stretch`` promises."""
-    rng = np.random.default_rng(seed)
-    walk, theta = RandomWalk(2.0, 1.5, TIMES, True, initial), rng.standard_normal((4, 3))
-    state, factors = walk.draw((4, 3), rng), np.array([0.4, -0.3, 0.1])
-    found = walk.stretch(state, theta)
-
-    def log_density(state, theta):
-        dense = dense_precision(walk.gaussian(state, (4, 3))[0])
-        return (np.linalg.slogdet(dense)[1] - theta.ravel() @ dense @ theta.ravel()) / 2
-
-    moved = theta + found.part * np.expm1(factors)
-    steps = 3 if initial == "separate" else 4
-    change = log_density(walk.stretched(state, factors), moved) - log_density(state, theta)
-    assert change == pytest.approx(-steps * factors.sum(), abs=1e-9)
-    np.testing.assert_array_equal(found.columns, [0, 1, 2])
-    np.testing.assert_array_equal(found.log_variance, np.log(state["variance"]))
-    assert (found.shape, found.rate) == (2.0, 1.5)
-    assert replace(walk, per_statistic=False).stretch(state, theta) is None
 
 
 def test_draws_follow_the_prior(seed):

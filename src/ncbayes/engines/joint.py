@@ -23,6 +23,10 @@ from ncbayes.linalg.designs import Dense, rows
 # Shares of the discarded sweeps after which the coordinates are made anew from what was seen since
 # the last time, and the share from which on step sizes are averaged: that average is kept.
 RENEWED, AVERAGED = (0.05, 0.15, 0.35, 0.7), 0.8
+# The least and the most that a trajectory turns, at random, in a standard normal. With scales some
+# directions are slow, and gain near half a turn; after a whole one all are back where they were.
+# Without scales the posterior is nearly normal, and a quarter turn draws from it anew.
+SLOW_TURN, PLAIN_TURN = (1.1, 2.8), (1.3, 1.85)
 # Steps of a trajectory, at most: at first, which is up to this share of warm-up, and later.
 AT_FIRST, FEW_STEPS, MOST_STEPS = 0.15, 12, 60
 # What compiled sweeps count, in the order of ``linalg.joint.Tally.numbers``; ``since`` is -1 where
@@ -133,9 +137,10 @@ class JointKernel:
     def _first_log_scales(self) -> FloatArray:
         skeleton = self.structure.skeleton
         a, b = skeleton["prior_a"], skeleton["prior_b"]
+        variances = skeleton["kinds"] == 1
         # The prior's mode, of the variance where it is one; links begin at zero, which is their a.
-        mode = np.log(np.where(b > 0, b, 1.0) / (a + 1)) / 2
-        center = np.where(skeleton["kinds"] == 1, mode, a)
+        center = np.array(a)
+        center[variances] = np.log(b[variances] / (a[variances] + 1)) / 2
         shares = np.zeros(len(a))
         for which in ("first", "second"):
             used = skeleton[which] >= 0
@@ -293,7 +298,7 @@ class JointKernel:
         position = sweeps(
             self.data, self._chart(memory), memory["center"], memory["sd"],
             np.array(memory["position"]), tally, rng, sweep >= self._averages,
-            self._most_steps(memory), self.structure.hidden, *outputs,
+            self._most_steps(memory), *self._turn, self.structure.hidden, *outputs,
         )  # fmt: skip
         memory = {**memory, "position": position, **_counted(tally.numbers)}
         if not adapts:
@@ -304,6 +309,10 @@ class JointKernel:
         if now in self._renewals:
             memory = self._renewed(memory)
         return self._settled(memory) if now >= self.tune else memory
+
+    @property
+    def _turn(self) -> tuple[float, float]:
+        return SLOW_TURN if self.structure.scaled else PLAIN_TURN
 
     def _most_steps(self, memory: State) -> int:
         """Few while the coordinates are not worth long trajectories yet."""

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from ncbayes.linalg.likelihoods import gradient, value
 from ncbayes.linalg.whitening import chain, log_prior, place
 
-# Total turn of a trajectory in a standard normal, of which a share from SHORTEST to 1 is taken at
-# random: near half a turn slow directions gain, after a whole one all are back where they were.
-TURN, SHORTEST = 2.8, 0.4
 # Steps are jittered by this share, and are never larger than this.
 JITTER, LARGEST_STEP = 0.2, 0.6
 # Acceptance that the step size is adapted to, and how fast.
@@ -82,13 +79,29 @@ def proposal(data, chart, center, sd, x, slope, step, steps, momentum, y, q, coe
 
 @njit(cache=True, error_model="numpy")
 def sweeps(
-    data, chart, center, sd, x, tally, rng, averaging, most, hidden, coefs, zetas, extras, facts
+    data,
+    chart,
+    center,
+    sd,
+    x,
+    tally,
+    rng,
+    averaging,
+    most,
+    least_turn,
+    most_turn,
+    hidden,
+    coefs,
+    zetas,
+    extras,
+    facts,
 ):
     """As many sweeps as ``coefs`` has rows, from x; the last position.
 
     Draws go into ``coefs``, ``zetas`` (log scales) and ``extras`` (entries ``hidden`` of q).
     ``tally.numbers[SINCE]`` >= 0: the step size adapts, and sums are kept; ``averaging``: the
-    logarithms of step sizes are summed up too. A trajectory has at most so many steps.
+    logarithms of step sizes are summed up too. A trajectory has at most
+    ``most`` steps, and turns by something between two angles.
     """
     size = len(x)
     groups, columns = coefs.shape[1:]
@@ -103,7 +116,7 @@ def sweeps(
         adapts = tally.numbers[SINCE] >= 0
         size_now = tally.numbers[STEP]
         step = min(size_now * (1.0 + JITTER * (2.0 * rng.random() - 1.0)), 1.0)
-        turn = TURN * (SHORTEST + (1.0 - SHORTEST) * rng.random())
+        turn = least_turn + (most_turn - least_turn) * rng.random()
         steps = min(max(1, round(turn / step)), most)
         momentum = rng.standard_normal(size)
         threshold = math.log(1.0 - rng.random())
