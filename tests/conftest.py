@@ -1,6 +1,27 @@
 import os
+from pathlib import Path
 
 import pytest
+
+import ncbayes
+
+
+def pytest_configure(config):
+    """Forget loops that were compiled before some other file of loops was changed.
+
+    A compiled function holds those of other files that it calls, and numba looks at its own file
+    alone: tests would run what the sources say no more.
+    """
+    if not hasattr(config, "workerinput"):
+        forget_stale(Path(ncbayes.__file__).parent)
+
+
+def forget_stale(package: Path) -> None:
+    loops = [path for path in package.rglob("*.py") if "njit" in path.read_text(encoding="utf-8")]
+    changed = max((path.stat().st_mtime for path in loops), default=0.0)
+    for index in package.rglob("__pycache__/*.nbi"):
+        if index.stat().st_mtime < changed:
+            index.unlink(missing_ok=True)
 
 
 @pytest.fixture

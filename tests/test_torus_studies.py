@@ -279,7 +279,7 @@ def test_the_benchmark_against_nuts_compares_one_posterior():
     numpyro()
     import time
 
-    import nuts
+    from ncbayes_bench import nuts
 
     simulated = chain(1, nodes=2)
     posterior, *ours = nuts.ours(simulated, 1.0, 20, 200, time.perf_counter)

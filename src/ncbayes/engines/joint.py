@@ -18,6 +18,7 @@ from ncbayes.engines.curvature import Gram, WholeGram, gram_of
 from ncbayes.engines.laplace import LogPosterior, laplace
 from ncbayes.engines.posing import compiled_likelihood
 from ncbayes.engines.starts import at_zero
+from ncbayes.linalg.chart import Chart
 from ncbayes.linalg.designs import Dense, rows
 
 # Shares of the discarded sweeps after which the coordinates are made anew from what was seen since
@@ -206,8 +207,6 @@ class JointKernel:
         return tuple(found)
 
     def _chart(self, memory: State) -> Any:
-        from ncbayes.linalg.whitening import Chart
-
         learned: dict[str, Any] = {
             name.removeprefix("chart."): np.ascontiguousarray(values)
             for name, values in memory.items()
