@@ -95,7 +95,8 @@ def test_noise_is_chosen_and_the_choice_explained(model, data, choices, seed):
     for name, share in found.kept.items():
         assert f"{name} {100 * share:.0f} %" in text
     assert text.startswith("Noise chosen: ")
-    assert text.endswith(" % wider than with the exact likelihood.")
+    # What the guard refused may follow.
+    assert " % wider than with the exact likelihood." in text
     assert "\n" not in text
     assert one.data.attrs["noise_ratio"] == found.noise_ratio
     assert f"Noise ratio {found.noise_ratio:g} (" in text

@@ -204,7 +204,7 @@ def test_derivatives_of_another_shape_are_refused(returned, got):
 
 def test_what_has_no_derivatives_is_refused_in_one_sentence():
     needed = "^the Hyvarinen score needs continuous points on a Torus, Reals, an Orthant or a Box"
-    with pytest.raises(ncb.InputError, match=needed + r", got Ising\(2\) on Binary.*gibbs"):
+    with pytest.raises(ncb.InputError, match=needed + r", got Ising\(2\) on Binary.*auto"):
         score_loss(ncb.models.Ising(2), np.zeros((3, 2)))
 
     class Mine:

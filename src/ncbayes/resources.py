@@ -39,10 +39,11 @@ class Size:
         """Bytes that each process, and all of them together, hold at their largest."""
         p, points = self.statistics + 1, sum(self.rows)
         # Points in four places; offset, labels, weights, log odds and what is made on the way.
-        pooled = 8.0 * points * (4 * self.dimension + 12)
-        # Design, its weighted copy, and what the checks before the chains make of it; of a
-        # structured design no more than what sweeps by run keep.
-        matrix = min(8.0 * p * points, KEPT) if self.structured else 8.0 * p * 5 * points
+        pooled = 8.0 * points * (4 * self.dimension + 15)
+        # Design, its weighted copy, its columns for trajectories in double and single precision,
+        # and what the checks before the chains make of it; of a structured design no more than
+        # what is kept.
+        matrix = min(8.0 * p * points, KEPT) if self.structured else 8.0 * p * 7 * points
         # Precision and factor by group; conjugate gradients and Woodbury have neither.
         square = 8.0 * min(p, max(self.rows)) ** 2 * (1 + len(self.rows))
         kept = 8.0 * draws * len(self.rows) * p

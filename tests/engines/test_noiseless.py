@@ -417,7 +417,7 @@ def test_a_statistic_that_never_changes_is_told_by_name():
 
 def test_what_is_too_large_or_of_another_kind_is_refused():
     many = np.random.default_rng(1).integers(0, 2, (30, 21)).astype(float)
-    with pytest.raises(ncb.InputError, match=r"out of reach, fit with engine=.gibbs.: log_parti"):
+    with pytest.raises(ncb.InputError, match=r"out of reach, fit with engine=.auto.: log_parti"):
         fit("exact", Ising(21, edges=[(0, 1)]), many)
     with pytest.raises(ncb.InputError, match="for at most 80 statistics, got 120 of Ising"):
         fit("exact", Ising(15), many[:, :15])
