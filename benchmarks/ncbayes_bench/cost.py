@@ -174,7 +174,8 @@ def costs(sizes: Sizes, folder: Path, say: Say) -> Part:
 
 _INTRO = (
     "Milliseconds of a sweep by ncbayes with its defaults, a trajectory of some ten gradients, and "
-    "by the paper's samplers in dense NumPy, on the same points. Torus graphs (random graphs, uniform noise, "
+    "by the paper's samplers in dense NumPy, on the same points. Torus graphs (random graphs, "
+    "uniform noise, "
     f'nu = {RATIO:g}, `Horseshoe(slab_form="likelihood")`): against the points, against the '
     "parameters with ever more pairs in the model, and against the angles with all pairs. "
     f"Densities: against the times. Dense NumPy is left out beyond {MOST_DENSE} parameters of a "
