@@ -476,7 +476,7 @@ MODEL = {
         lambda: fit(
             Never(groups={"all": [*map(str, range(100_000))]}), np.zeros((200_000, 1)), noise=NORMAL
         ),
-        r"^this fit needs about 1760 GB of memory and [\d.]+ GB are available; lower noise_ratio, ",
+        r"^this fit needs about 2400 GB of memory and [\d.]+ GB are available; lower noise_ratio, ",
     ),
     **{
         f"far too large by {ratio}": (

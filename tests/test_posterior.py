@@ -201,9 +201,11 @@ def test_pooled_sets_are_judged_without_their_means(grouped):
     values = grouped.log_z.values[:, :, 1]
     means = np.array([values[:, sets == k].mean() for k in range(3)])
     centred = values - means[sets]
+    spreads = np.array([centred[:, sets == k].std() for k in range(3)])
+    standard = centred / spreads[sets]
     row = grouped.summary().loc["log_z[2]"]
-    assert row["ess_bulk"] == pytest.approx(array_stats.ess(centred, **AXES))
-    assert row["r_hat"] == pytest.approx(array_stats.rhat(centred, **AXES))
+    assert row["ess_bulk"] == pytest.approx(array_stats.ess(standard, **AXES))
+    assert row["r_hat"] == pytest.approx(array_stats.rhat(standard, **AXES))
     within = np.sum(centred**2) / (centred.size - 3) / row["ess_bulk"]
     assert row["mcse_mean"] == pytest.approx(np.sqrt(within + means.var(ddof=1) / 3))
 
@@ -217,6 +219,15 @@ def test_sets_far_apart_are_not_taken_for_bad_mixing(seed):
     as_one, _, r_hat_as_one = diagnostics.convergence(normal + 10 * sets, np.zeros(1000, int))
     assert as_one < 100
     assert r_hat_as_one > 1.01
+
+
+def test_sets_of_different_spread_are_not_taken_for_bad_mixing(seed):
+    sets = np.repeat([0, 1], 500)
+    values = np.random.default_rng(seed).normal(size=(4, 1000)) * (1 + sets)
+    assert diagnostics.convergence(values, sets)[2] < 1.01
+    assert diagnostics.convergence(values, np.zeros(1000, int))[2] > 1.01
+    values[0] *= 2  # on both sets: one chain is wider than the others
+    assert diagnostics.convergence(values, sets)[2] > 1.01
 
 
 def test_chains_that_disagree_on_every_set_are_seen(seed):

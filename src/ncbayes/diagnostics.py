@@ -212,13 +212,22 @@ def within_sets(values: NDArray[Any], sets: NDArray[Any]) -> NDArray[Any]:
     return centred
 
 
+def _standardized(values: NDArray[Any], sets: NDArray[Any]) -> NDArray[Any]:
+    """(chain, draw) values with mean 0 and variance 1 in each noise set, over all chains."""
+    standard = within_sets(values, sets)
+    for which in np.unique(sets):
+        here = standard[:, sets == which]
+        standard[:, sets == which] = here / (np.std(here) or 1.0)
+    return standard
+
+
 def convergence(
     values: NDArray[Any], sets: NDArray[Any], tail: float = 0.05
 ) -> tuple[float, float, float]:
     """Bulk and tail ESS and R-hat of (chain, draw) values.
 
-    A chain that visits several noise sets has several targets: their means are taken out, so that
-    the wandering between sets, which all chains share, is not mistaken for bad mixing.
+    A chain that visits several noise sets has several targets: their means and spreads are taken
+    out, so that the wandering between sets, which all chains share, is not taken for bad mixing.
     """
     from arviz_stats.base import array_stats as untyped
 
@@ -227,7 +236,7 @@ def convergence(
         # ArviZ needs four draws, and a constant has neither ESS nor R-hat.
         return float("nan"), float("nan"), float("nan")
     if len(np.unique(sets)) > 1:
-        values = within_sets(values, sets)
+        values = _standardized(values, sets)
     axes = {"chain_axis": 0, "draw_axis": 1}
     return (
         float(array_stats.ess(values, **axes)),

@@ -7,7 +7,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes import plots
 
-SHORT = {"draws": 400, "tune": 100, "chains": 2, "cores": 1, "seed": 1, "progress": False}
+SHORT = {"draws": 1000, "tune": 100, "chains": 2, "cores": 1, "seed": 1, "progress": False}
 ANGLE = ncb.models.VonMises()
 TRUTH = np.array([1.5, 0.5])
 
