@@ -113,7 +113,7 @@ def draws_of(make: Any, seed: int, engine: str, tune: int, draws: int, chains: i
     parts = [found.theta, found.data["normalizer"]["contrast_log_z"]]
     parts += [
         np.log(np.abs(values))
-        for name, values in found.data["posterior"].data_vars.items()
+        for name, values in sorted(found.data["posterior"].data_vars.items())
         if "." in str(name) and "covariance" not in str(name) and "mean" not in str(name)
     ]
     arrays = [np.asarray(part) for part in parts]
