@@ -19,7 +19,7 @@ Fit = Callable[..., Any]
 Cell = Callable[[np.random.Generator], Fit]
 RIGHT: dict[str, Cell] = {}
 WRONG: dict[str, Cell] = {}
-# Nodes, number and share of edges of simulated graphs.
+# Nodes and number of simulated graphs.
 NODES, GRAPHS = 12, 20
 
 
@@ -43,13 +43,13 @@ def coupled_angles(nodes: int, rows: int, rng: np.random.Generator) -> Fit:
     return partial(ncb.fit, model, model.sample(theta, rows, rng))
 
 
-def spins(nodes: int, rows: int, rng: np.random.Generator) -> Fit:
+def spins(nodes: int, rows: int, rng: np.random.Generator, **options: Any) -> Fit:
     """Fit of an Ising model to its own rows, three in ten pairs coupled."""
     model = models.Ising(nodes)
     pairs = nodes * (nodes - 1) // 2
     couplings = np.where(rng.random(pairs) < 0.3, rng.normal(size=pairs), 0.0)
     theta = np.append(0.5 * rng.normal(size=nodes), couplings)
-    return partial(ncb.fit, model, model.sample(theta, rows, rng))
+    return partial(ncb.fit, model, model.sample(theta, rows, rng), **options)
 
 
 def disturbed_angles(
@@ -186,6 +186,11 @@ def _many_spins(rng: Any) -> Fit:
     return spins(15, 100, rng)
 
 
+@cell(RIGHT, "15 binary columns, 100 rows, horseshoe")
+def _sparse_spins(rng: Any) -> Fit:
+    return spins(15, 100, rng, prior={"edge": ncb.priors.Horseshoe()})
+
+
 @cell(RIGHT, "a density at 3 times, its own centers")
 def _over_time(rng: Any) -> Fit:
     model = basis()
@@ -283,6 +288,15 @@ def _stars(rng: Any) -> Fit:
 def _spike(rng: Any) -> Fit:
     x = rng.beta(2, 2, (300, 2))
     x[:30] = 0.3 + 0.005 * rng.normal(size=(30, 2))
+    model = models.RadialBasis.match(x, ncb.spaces.Box([0.0, 0.0], [1.0, 1.0]), basis=10)
+    return partial(ncb.fit, model, x)
+
+
+@cell(WRONG, "points on a ring, 10 bumps")
+def _ring_of_points(rng: Any) -> Fit:
+    at = rng.uniform(0, 2 * np.pi, 300)
+    ring = 0.5 + 0.35 * np.column_stack([np.cos(at), np.sin(at)])
+    x = ring + 0.01 * rng.normal(size=(300, 2))
     model = models.RadialBasis.match(x, ncb.spaces.Box([0.0, 0.0], [1.0, 1.0]), basis=10)
     return partial(ncb.fit, model, x)
 

@@ -24,7 +24,7 @@ import time
 import tracemalloc
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,26 +121,28 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def measured(name: str, seed: int) -> Row:
-    """Verdict of one short fit, or the error that it ended with."""
+def attempted(fit: Callable[[], Any]) -> Row:
+    """Verdict of a fit, or the error that it ended with, and seconds."""
     began = time.perf_counter()
     try:
         with quiet():
-            row = row_of(fitted(name, seed, **SHORT))
+            row = row_of(fit())
     except Exception as error:  # a fit that stops is a result, and others are still to be run
         row = {"error": f"{type(error).__name__}: {error}"}
     return {**row, "seconds": time.perf_counter() - began}
+
+
+def measured(name: str, seed: int) -> Row:
+    """Verdict of one short fit."""
+    return attempted(lambda: fitted(name, seed, **SHORT))
 
 
 def measured_case(kind: str, noise: str, seed: int) -> Row:
     """Verdict of a fit of six angles at the default length."""
     kappa, share, _ = DATA[kind]
     x = disturbed_angles(np.random.default_rng(seed), kappa, share, 300, 6)
-    began = time.perf_counter()
-    with quiet():
-        model = ncb.models.TorusGraph(6)
-        row = row_of(ncb.fit(model, x, seed=seed, **QUIET, **NOISES[noise](x)))
-    return {**row, "seconds": time.perf_counter() - began}
+    model = ncb.models.TorusGraph(6)
+    return attempted(lambda: ncb.fit(model, x, seed=seed, **QUIET, **NOISES[noise](x)))
 
 
 @contextmanager
@@ -205,15 +207,20 @@ def called(rows: Sequence[Row], kind: str, *grades: str) -> int:
 
 
 def smallest(row: Row) -> float:
-    """Smallest p-value times the number of comparisons, NaN if nothing was compared."""
+    """Smallest p-value times the number of comparisons, at most 1; NaN if there are none."""
     p_values = row.get("p_values")
-    return min(p_values.values()) * row["comparisons"] if p_values else np.nan
+    return min(1.0, min(p_values.values()) * row["comparisons"]) if p_values else np.nan
+
+
+def stopped(rows: Sequence[Row]) -> int:
+    """How many fits ended with an error."""
+    return sum("error" in row for row in rows)
 
 
 def false_table(done: dict[tuple[Any, ...], Any]) -> str:
     """Alarms of models that are right."""
     heads = ["right model", "fits", "predictions poor", "mass elsewhere poor or failed",
-             "log Z failed", "moments poor", "anything failed", "no verification",
+             "log Z failed", "moments poor", "anything failed", "stopped", "not verified",
              "p times comparisons below 0.05", "its 1, 10 and 50 % points"]  # fmt: skip
     lines = []
     for name, rows in by_cell(done, list(RIGHT)).items():
@@ -224,8 +231,8 @@ def false_table(done: dict[tuple[Any, ...], Any]) -> str:
             name, len(rows), called(rows, "predictions", "poor"),
             called(rows, "elsewhere", "poor", "failed"), called(rows, "normalizer", "failed"),
             called(rows, "moments", "poor"), sum(row.get("grade") == "failed" for row in rows),
-            len(rows) - len(known), int((known < 0.05).sum()),
-            ", ".join(f"{min(each, 1):.2g}" for each in points),
+            stopped(rows), len(rows) - stopped(rows) - len(known), int((known < 0.05).sum()),
+            ", ".join(f"{each:.2g}" for each in points),
         ])  # fmt: skip
     return table(heads, lines)
 
@@ -233,7 +240,7 @@ def false_table(done: dict[tuple[Any, ...], Any]) -> str:
 def power_table(done: dict[tuple[Any, ...], Any]) -> str:
     """Alarms of models that are wrong."""
     heads = ["wrong model", "fits", "predictions poor", "anything of verification or predictions",
-             "median of p times comparisons", "found by"]  # fmt: skip
+             "stopped", "median of p times comparisons", "found by"]  # fmt: skip
     sides = ("predictions", "elsewhere", "normalizer", "moments")
     lines = []
     for name, rows in by_cell(done, list(WRONG)).items():
@@ -243,13 +250,13 @@ def power_table(done: dict[tuple[Any, ...], Any]) -> str:
         by = ", ".join(f"{look} ({count})" for look, count in looks.most_common(2))
         p = np.array([smallest(row) for row in rows])
         middle = np.nanmedian(p) if np.isfinite(p).any() else np.nan
-        lines.append([name, len(rows), len(found), alarmed, f"{min(middle, 1):.2g}", by])
+        lines.append([name, len(rows), len(found), alarmed, stopped(rows), f"{middle:.2g}", by])
     return table(heads, lines)
 
 
 def case_table(done: dict[tuple[Any, ...], Any]) -> str:
     """Grades of six angles by kind of data and noise."""
-    heads = ["6 angles", "noise", "fits", "good, fair, poor, failed", "predictions poor",
+    heads = ["6 angles", "noise", "fits", "good, fair, poor, failed", "stopped", "predictions poor",
              "mass elsewhere poor or failed", "log Z failed", "moments poor", "strays",
              "log Z gap", "moments", "seconds"]  # fmt: skip
     lines = []
@@ -258,10 +265,10 @@ def case_table(done: dict[tuple[Any, ...], Any]) -> str:
             rows = [row for place, row in done.items() if place[:2] == (kind, noise)]
             if not rows:
                 continue
-            grades = Counter(row["grade"] for row in rows)
+            grades = Counter(row.get("grade") for row in rows)
             lines.append([
                 kind, noise, len(rows), ", ".join(str(grades[each]) for each in GRADES),
-                called(rows, "predictions", "poor"),
+                stopped(rows), called(rows, "predictions", "poor"),
                 called(rows, "elsewhere", "poor", "failed"), called(rows, "normalizer", "failed"),
                 called(rows, "moments", "poor"), spread(rows, "strays"), spread(rows, "gap"),
                 spread(rows, "moments"), spread(rows, "seconds"),

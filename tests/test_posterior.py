@@ -52,7 +52,7 @@ def grouped():
 
 def test_the_tree_has_the_groups_dims_and_names_of_the_schema(grouped):
     tree = grouped.data
-    wanted = {"posterior", "sample_stats", "observed_data", "noise", "normalizer"}
+    wanted = {"posterior", "sample_stats", "observed_data", "noise", "normalizer", "verification"}
     assert set(tree.children) == wanted
     draws = {"chain": 2, "draw": 40}
     assert dict(grouped.theta.sizes) == {**draws, "group": 2, "statistic": 2}
@@ -369,8 +369,10 @@ def test_arviz_diagnostics_take_the_tree_as_it_is(static):
     assert r_hat["theta"].values.ravel() == pytest.approx(table["r_hat"].values[:2])
 
 
-def test_repr_is_one_line(static, grouped):
-    assert repr(static) == (
+def test_repr_begins_with_the_verdict(static, grouped):
+    verdict, described = repr(static).splitlines()
+    assert verdict == static.verdict().line
+    assert described == (
         "<Posterior of Gaussian(dimension=1): 2 chains x 40 draws, groups 1, statistics 2, "
         "complete>"
     )
@@ -426,7 +428,8 @@ def test_a_chain_elsewhere_is_told_by_r_hat(long, seed):
     assert_advice(
         lines[0],
         "R-hat is above 1.01 for 2 of 3 quantities (worst 1.",
-        "the chains have not mixed; use more draws and tune, e.g. posterior.extend(draws=1600)",
+        "the chains have not mixed",
+        "use more draws, e.g. posterior.extend(draws=1600)",
     )
 
 
@@ -435,16 +438,16 @@ def test_slow_draws_are_told_by_their_effective_number(long, seed):
     blocks = lambda values: np.repeat(draw(values)[:, ::20], 20, axis=1)  # noqa: E731
     posterior = altered(long, blocks)
     least = posterior.summary()[["ess_bulk", "ess_tail"]].min().min()
-    lines = [line for line in posterior.warning_lines() if "R-hat" not in line]
-    assert len(lines) == 1
+    (line,) = posterior.warning_lines()
     assert 40 < least < 400
     assert_advice(
-        lines[0],
+        line,
         f"fewer than 100 effective draws a chain for 3 of 3 quantities (worst {least:.0f} in all, ",
-        f"use more draws, e.g. posterior.extend(draws={diagnostics._enough(800, least, 4)})",
     )
-    # The advice is enough: so many more draws at the same rate reach the number wanted.
-    more = diagnostics._enough(800, least, 4)
+    # The advice is one number, and enough: so many more draws at this rate reach what is wanted.
+    (concern,) = [each for each in posterior.verdict().concerns if each.kind == "mixing"]
+    more = concern.facts["more_draws"]
+    assert line.endswith(f"use more draws, e.g. posterior.extend(draws={more})")
     assert least * (800 + more) / 800 >= 400
 
 
@@ -480,9 +483,11 @@ def test_fits_warn_of_chains_that_do_not_move(seed):
     with pytest.warns(ncb.FitWarning) as caught:
         noisy_fit(engine=Stuck(), draws=50, tune=0, seed=seed)
     lines = [str(each.message) for each in caught]
-    assert len(lines) == 2
-    assert_advice(lines[0], "R-hat is above 1.01 for 3 of 3", "posterior.extend(draws=100)")
-    assert_advice(lines[1], "fewer than 100 effective draws a chain for 3 of 3", "use more draws")
+    assert len([line for line in lines if "R-hat" in line]) == 1
+    told = next(line for line in lines if "R-hat" in line)
+    assert "R-hat is above 1.01 for 3 of 3" in told
+    assert "fewer than 100 effective draws a chain for 3 of 3" in told
+    assert "use more draws, e.g. posterior.extend(draws=" in told
     # It is the user's line that is pointed at, here the one in noisy_fit.
     assert {each.filename for each in caught} == {__file__}
 
@@ -492,7 +497,8 @@ def test_fits_warn_of_too_few_draws(seed):
         posterior = noisy_fit(draws=20, tune=5, seed=seed)
     lines = [str(each.message) for each in caught]
     assert lines == posterior.warning_lines()
-    assert_advice(lines[-1], "fewer than 100 effective draws a chain for 3 of 3", "use more draws")
+    told = next(line for line in lines if "effective draws" in line)
+    assert_advice(told, "fewer than 100 effective draws a chain for 3 of 3", "use more draws")
 
 
 @pytest.mark.parametrize("data", [X, {"near": X + 60, "far": X}], ids=["one group", "two groups"])
@@ -514,9 +520,9 @@ def test_fits_warn_of_noise_that_is_told_apart_perfectly(data, seed):
 def test_automatic_noise_that_is_told_apart_is_not_advised_again(static):
     tree = static.data.copy(deep=True)
     tree["noise"]["auc"] = tree["noise"]["auc"] * 0 + 1
-    assert diagnostics.warning_lines(tree)[-1].endswith('e.g. noise="auto"')
+    assert diagnostics.separation(tree).endswith('e.g. noise="auto"')
     tree.attrs["schedule"] = "Auto"
-    line = diagnostics.warning_lines(tree)[-1]
+    line = diagnostics.separation(tree)
     assert_advice(line, "noise and data are told apart perfectly", "pass noise of your own")
     assert "auto" not in line
 

@@ -48,9 +48,17 @@ class Records(Protocol):
 
 
 def assembled(
-    problem: Problem, chains: Sequence[Chain], kept: int, records: Records, facts: Mapping[str, Any]
+    problem: Problem,
+    chains: Sequence[Chain],
+    kept: int,
+    records: Records,
+    facts: Mapping[str, Any],
+    known: dict[int, Normalizer],
 ) -> xr.DataTree:
-    """The tree of the first ``kept`` draws of every chain; ``facts`` become its attributes."""
+    """The tree of the first ``kept`` draws of every chain; ``facts`` become its attributes.
+
+    What is worked out of log Z is left in ``known``, by group.
+    """
     import xarray as xr
 
     stacked = {
@@ -67,7 +75,7 @@ def assembled(
     else:
         groups["noise"] = _noise(problem, states, stacked)
         if records.field is None:  # densities are normalized where they are read
-            _normalize(problem, stacked, groups)
+            _normalize(problem, stacked, groups, known)
     groups |= _recorded(problem, records)
     graph = graph_of(problem.model)
     if graph is not None:
@@ -159,7 +167,10 @@ def _posterior(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> xr.Data
 
 
 def _normalize(
-    problem: Problem, stacked: Mapping[str, NDArray[Any]], groups: dict[str, xr.Dataset]
+    problem: Problem,
+    stacked: Mapping[str, NDArray[Any]],
+    groups: dict[str, xr.Dataset],
+    known: dict[int, Normalizer],
 ) -> None:
     """Put log Z worked out at the draws into the posterior, and the contrast's own beside it.
 
@@ -174,8 +185,12 @@ def _normalize(
         rng = problem.normalizer_rng(g)
         found = _normalizer(problem, stacked, g, rng)
         if found is not None:
+            known[g] = found
+        if found is not None and found.error <= LARGEST_ERROR and found.lost <= MOST_LOST:
             log_z[..., g] = found.drawn(rng)[1:].reshape(log_z.shape[:2])
-        facts.append(("contrast", np.nan) if found is None else (found.way, found.error))
+            facts.append((found.way, found.error))
+        else:
+            facts.append(("contrast", np.nan))
     groups["posterior"] = posterior.assign(log_z=own.copy(data=log_z))
     groups["normalizer"] = xr.Dataset(
         {
@@ -189,21 +204,18 @@ def _normalize(
 def _normalizer(
     problem: Problem, stacked: Mapping[str, NDArray[Any]], group: int, rng: np.random.Generator
 ) -> Normalizer | None:
-    """log Z at a typical draw and at every draw of a group; None if not known well enough."""
+    """log Z at a typical draw and at every draw of a group; None if it can't be worked out."""
     if not len(problem.data[group]):
         return None
     coef = stacked["coef"][:, :, group]
-    typical = _typical(problem, {**stacked, "coef": stacked["coef"][:, :, group : group + 1]})
+    typical = typical_coef(problem, {**stacked, "coef": stacked["coef"][:, :, group : group + 1]})
     params = np.concatenate([typical[:, :-1], coef.reshape(-1, coef.shape[-1])[:, :-1]])
     noise = problem.source.noises[group]
     try:
         with single_threaded(), np.errstate(all="ignore"):
-            found = normalizer(problem.model, params, 0, noise, rng)
+            return normalizer(problem.model, params, 0, noise, rng)
     except (InputError, FloatingPointError, np.linalg.LinAlgError, KeyboardInterrupt):
         return None  # with Ctrl-C too: the draws are there
-    if not found.error <= LARGEST_ERROR or found.lost > MOST_LOST:
-        return None
-    return found
 
 
 def _block_names(problem: Problem) -> list[str]:
@@ -248,7 +260,7 @@ def _noise(
     sets = stacked["stats/noise_set"][0]
     rows, facts = [], []
     for k, state in states.items():
-        coef = _typical(problem, {name: stacked[name][:, sets == k] for name in stacked})
+        coef = typical_coef(problem, {name: stacked[name][:, sets == k] for name in stacked})
         for g, each in enumerate(state.sets):
             rows.append((k, problem.labels[g], each))
             facts.append(_facts(problem, g, each, coef[g]))
@@ -281,7 +293,7 @@ def _noise(
     )
 
 
-def _typical(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> FloatArray:
+def typical_coef(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> FloatArray:
     """The mean coef; of an energy the likeliest, since a mean of several modes is like none."""
     coef = stacked["coef"]
     if not hasattr(problem.model, "curve"):

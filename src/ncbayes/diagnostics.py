@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit
 
 from ncbayes.base import BoolArray, Design, FloatArray
-from ncbayes.modes import mode_line, modes
+from ncbayes.modes import modes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +148,26 @@ def quantities(tree: xr.DataTree) -> Iterator[tuple[str, NDArray[Any]]]:
             )
 
 
+def plain_names(tree: xr.DataTree) -> dict[str, str]:
+    """What scales of a graph are of, in words, by the names that ``quantities`` gives them."""
+    if "graph" not in tree.children:
+        return {}
+    stored = tree["graph"].to_dataset()
+    nodes = [str(node) for node in stored["node"].to_numpy()]
+    edges = [f"the edge {nodes[j]} - {nodes[k]}" for j, k in stored["ends"].to_numpy()]
+    waves = [f"{wave} {node}" for node in nodes for wave in ("cos", "sin")]
+    runs = {len(each): each for each in (edges, [*nodes, *edges], [*waves, *edges])}
+    groups = [str(label) for label in tree["posterior"]["group"].to_numpy()]
+    found = {}
+    for name, array in tree["posterior"].to_dataset().data_vars.items():
+        if not str(name).endswith(".local") or array.shape[-1] not in runs:
+            continue
+        for index in np.ndindex(array.shape[2:]):
+            label = _label(str(name), array, index, groups, [])
+            found[label] = f"the scale of {runs[array.shape[-1]][index[-1]]}"
+    return found
+
+
 def _label(
     name: str,
     array: xr.DataArray,
@@ -264,59 +284,15 @@ def effective_draws(bulk: float, tail: float) -> float:
     return float(np.nan_to_num(np.minimum(bulk, tail)))
 
 
-def doubtful(
-    measured: Iterable[tuple[str, float, float, float]], chains: int
-) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
-    """Too high R-hats and too few effective draws, with their names and the worst first.
-
-    Of rows of a name, bulk and tail ESS, and R-hat.
-    """
-    bad, few = [], []
-    for name, bulk, tail, r_hat in measured:
-        effective = effective_draws(bulk, tail)
-        if r_hat > WORST_R_HAT:
-            bad.append((r_hat, name))
-        if effective < FEWEST_EFFECTIVE * chains:
-            few.append((effective, name))
-    return sorted(bad, reverse=True), sorted(few)
-
-
-def warning_lines(tree: xr.DataTree) -> list[str]:
-    """What needs attention, one line each, with what to do."""
-    chains, draws = (int(tree["posterior"].sizes[name]) for name in ("chain", "draw"))
+def measured(tree: xr.DataTree) -> list[tuple[str, float, float, float]]:
+    """Name, bulk and tail ESS and R-hat of every quantity."""
     sets = noise_sets(tree)
-    lines = _unfinished(tree)
-    measured = [(name, *convergence(values, sets)) for name, values in quantities(tree)]
-    bad, few = doubtful(measured, chains)
-    kind = _modes(tree, sets) if bad else None
-    if kind is not None:
-        lines.append(mode_line(kind, *bad[0]))
-        bad, few = ([each for each in found if each[1].startswith("log_z")] for found in (bad, few))
-    if bad:
-        worst, name = bad[0]
-        lines.append(
-            f"R-hat is above {WORST_R_HAT} for {len(bad)} of {len(measured)} quantities (worst "
-            f"{worst:.3f}, {name}): the chains have not mixed; use more draws and tune, "
-            f"e.g. posterior.extend(draws={2 * draws})"
-        )
-    if few:
-        worst, name = few[0]
-        lines.append(
-            f"fewer than {FEWEST_EFFECTIVE} effective draws a chain for {len(few)} of "
-            f"{len(measured)} quantities (worst {worst:.0f} in all, {name}); use more draws, e.g. "
-            f"posterior.extend(draws={_enough(draws, worst, chains)})"
-        )
-    concerns = [
-        line
-        for name in ("unseen", "concerns")
-        for line in str(tree.attrs.get(name, "")).splitlines()
-    ]
-    return lines + _divergences(tree) + _depth(tree) + _separation(tree) + concerns
+    return [(name, *convergence(values, sets)) for name, values in quantities(tree)]
 
 
-def _modes(tree: xr.DataTree, sets: NDArray[Any]) -> Literal["copies", "equals"] | None:
+def mode_kind(tree: xr.DataTree) -> Literal["copies", "equals"] | None:
     """Whether chains of an energy differ because their modes do."""
-    posterior = tree["posterior"].to_dataset()
+    posterior, sets = tree["posterior"].to_dataset(), noise_sets(tree)
     if "theta" in posterior or "log_likelihood" not in tree["sample_stats"]:
         return None  # the likelihood of a family has one mode
     parameters = {
@@ -326,6 +302,13 @@ def _modes(tree: xr.DataTree, sets: NDArray[Any]) -> Literal["copies", "equals"]
     }
     log_likelihood = tree["sample_stats"]["log_likelihood"].to_numpy()
     return modes(parameters, log_likelihood, lambda values: convergence(values, sets)[2])
+
+
+def trajectory_lines(tree: xr.DataTree) -> list[tuple[str, str]]:
+    """What trajectories have to say, by kind."""
+    return [("divergences", line) for line in _divergences(tree)] + [
+        ("tree_depth", line) for line in _depth(tree)
+    ]
 
 
 def _depth(tree: xr.DataTree) -> list[str]:
@@ -362,40 +345,29 @@ def _divergences(tree: xr.DataTree) -> list[str]:
     ]
 
 
-def _enough(draws: int, effective: float, chains: int) -> int:
+def enough(draws: int, effective: float, chains: int) -> int:
     """More draws that should reach the wanted number of effective ones, in round numbers."""
     if not effective > 0:
         return 2 * draws
     return int(np.ceil(draws * (FEWEST_EFFECTIVE * chains / effective - 1) / 100) * 100) or 100
 
 
-def _unfinished(tree: xr.DataTree) -> list[str]:
-    if tree.attrs["complete"]:
-        return []
-    sizes = tree["posterior"].sizes
-    return [
-        f"the fit was interrupted: {sizes['chain']} chains of {sizes['draw']} draws were kept of "
-        f"{tree.attrs['chains']} of {tree.attrs['draws']}; posterior.extend(draws=0) finishes it"
-    ]
-
-
-def _separation(tree: xr.DataTree) -> list[str]:
-    if "noise" not in tree.children:
-        return []
+def separation(tree: xr.DataTree) -> str | None:
+    """What to say of noise that no row can be mistaken for; None if there is nothing."""
     auc = tree["noise"]["auc"]
     if float(auc.max()) < SEPARATED:
-        return []
+        return None
     worst = auc.where(auc == auc.max(), drop=True)
     of_group = f" in group {worst['group'].values[0]}" if auc.sizes["group"] > 1 else ""
     if "field" in tree.children and "far" in tree["field"]:
         far = str(tree["field"]["far"].item())
-        return [f"noise and data are told apart perfectly{of_group}, most likely since {far}"]
+        return f"noise and data are told apart perfectly{of_group}, most likely since {far}"
     closer = 'choose noise closer to the data, e.g. noise="auto"'
     if "theta" not in tree["posterior"]:
         closer = "choose noise closer to the data, e.g. noise=ncbayes.noise.gaussian_mixture(data)"
     if tree.attrs["schedule"] == "Auto":
         closer = "no noise that was tried comes closer: look at the data, or pass noise of your own"
-    return [
+    return (
         f"noise and data are told apart perfectly{of_group} (AUC {float(auc.max()):.4f}): "
         f"little is learned and log_z rests on its prior; {closer}"
-    ]
+    )

@@ -376,6 +376,13 @@ def checked_folder(checkpoint: Any) -> Path | None:
     return Path(checkpoint)
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
 def checked_progress(progress: Any) -> Progress:
     """None, True, False or a function."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):

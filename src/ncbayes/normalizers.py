@@ -48,13 +48,15 @@ class Normalizer:
     """log Z of each draw, (draw,), with the standard error that all of them share.
 
     ``way`` is "exact", "sum", "annealing" (from the model at theta = 0) or "noise" (annealing from
-    noise), and ``lost`` the share of draws too far from the reference to be known.
+    noise), and ``lost`` the share of draws too far from the reference to be known. ``particles``
+    are those at the reference with their log weights, where there are some.
     """
 
     log_z: FloatArray
     error: float
     way: str
     lost: float = 0.0
+    particles: tuple[FloatArray, FloatArray] | None = None
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """log Z of each draw plus a normal error, so that the draws' spread holds it."""
@@ -147,10 +149,16 @@ def _annealed(
     rng: np.random.Generator,
 ) -> Normalizer:
     """Particles at the reference, annealed more slowly until log Z there is known well enough."""
-    for steps in STEPS:
+    variance = 0.0
+    for before, steps in zip((1, *STEPS), STEPS, strict=False):
+        # Log weights vary by what a step does not follow, so in proportion to its length.
+        likely = math.sqrt(math.expm1(min(variance * before / steps, 50.0)) / PARTICLES)
+        if likely > ENOUGH and steps < STEPS[-1]:
+            variance *= before / steps
+            continue
         end, points, log_weights = run(model, params[reference], steps, rng)
         kept = log_weights > -np.inf
-        error = _error(log_weights[kept], len(kept))
+        error, variance = _error(log_weights[kept], len(kept))
         if error <= ENOUGH:
             break
     points, log_weights = points[kept], log_weights[kept] - math.log(max(1, len(kept)))
@@ -160,24 +168,26 @@ def _annealed(
     # Draws share their particles, so that their errors do not average out.
     typical = float(np.median(effective)) / len(kept)
     error = max(error, math.sqrt(max(1 / typical - 1, 0) / len(kept)))
-    return Normalizer(log_z, error, way, float(np.mean(effective < FEWEST_EFFECTIVE)))
+    lost = float(np.mean(effective < FEWEST_EFFECTIVE))
+    return Normalizer(log_z, error, way, lost, (points, log_weights))
 
 
-def _error(log_weights: FloatArray, count: int) -> float:
+def _error(log_weights: FloatArray, count: int) -> tuple[float, float]:
     """Standard error of the log mean of ``count`` weights, those given and others that are zero.
 
     The larger of two: by the weights themselves, which is too small where the rare large ones are
     missing from the sample, and as if they were log-normal, by the upper half of their logarithms
-    (the lower half, which may reach far, adds next to nothing to a sum of weights).
+    (the lower half, which may reach far, adds next to nothing to a sum of weights). Also the
+    variance of the logarithms, by their upper half.
     """
     if len(log_weights) < 2:
-        return math.inf
+        return math.inf, 50.0
     _, by_weights = log_mean(log_weights)
     middle, high = np.quantile(log_weights, UPPER)
     variance = min(((high - middle) / UPPER_DEVIATE) ** 2, 50.0)
     by_logs = math.sqrt(math.expm1(variance) / len(log_weights))
     missing = (count - len(log_weights)) / len(log_weights) / count
-    return math.sqrt(max(by_weights, by_logs) ** 2 + missing)
+    return math.sqrt(max(by_weights, by_logs) ** 2 + missing), variance
 
 
 def _by_conditionals(
@@ -196,28 +206,54 @@ def _from_noise(
     On discrete spaces they stay where they are: plain importance sampling.
     """
     points = np.array(noise.sample(PARTICLES, rng), dtype=float)
-    params = theta[None]
-    base, kernel = noise.log_density(points), kernels(model, params, points)[0]
+
+    def parts(x: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.column_stack([noise.log_density(x), kernels(model, theta[None], x)[0]])
+
+    values = parts(points)
     if not is_continuous(model.space):
-        return theta, points, kernel - base
-    root = np.linalg.cholesky(np.atleast_2d(np.cov(points, rowvar=False)))
-    log_weights, scale = np.zeros(PARTICLES), 1 / math.sqrt(points.shape[1])
+        return theta, points, values[:, 1] - values[:, 0]
+    log_weights, walk = np.zeros(PARTICLES), Walk(points)
     for step in range(1, steps + 1):
-        log_weights += (kernel - base) / steps
-        share = step / steps
+        log_weights += (values[:, 1] - values[:, 0]) / steps
+        shares = np.array([1 - step / steps, step / steps])
         for _ in range(MOVES):
-            new = points + scale * rng.standard_normal(points.shape) @ root.T
-            if is_periodic(model.space):
-                new = wrapped(new)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                base_new, kernel_new = noise.log_density(new), kernels(model, params, new)[0]
-                gain = (1 - share) * (base_new - base) + share * (kernel_new - kernel)
-            taken = np.log(rng.random(PARTICLES)) < np.nan_to_num(gain, nan=-np.inf)
-            points[taken], base[taken] = new[taken], base_new[taken]
-            kernel[taken] = kernel_new[taken]
-            # The walk learns its step from how often the last one was taken.
-            scale *= math.exp(0.5 * (float(taken.mean()) - ACCEPTED))
+            points, values = walk.moved(model.space, points, values, parts, shares, rng)
     return theta, points, log_weights
 
 
-__all__ = ["Normalizer", "kernels", "normalizer"]
+class Walk:
+    """A random walk on a continuous space that learns its step from how often it moves.
+
+    Steps have the shape of the covariance of ``points``.
+    """
+
+    def __init__(self, points: FloatArray) -> None:
+        spread = np.atleast_2d(np.cov(points, rowvar=False))
+        self.root = np.linalg.cholesky(spread)
+        self.scale = 1 / math.sqrt(points.shape[1])
+
+    def moved(
+        self,
+        space: Any,
+        points: FloatArray,
+        values: FloatArray,
+        parts: Callable[[FloatArray], FloatArray],
+        shares: FloatArray,
+        rng: np.random.Generator,
+    ) -> tuple[FloatArray, FloatArray]:
+        """One Metropolis step under the log density ``parts(x) @ shares``; points and values."""
+        new = points + self.scale * rng.standard_normal(points.shape) @ self.root.T
+        if is_periodic(space):
+            new = wrapped(new)
+        proposed = parts(new)
+        with np.errstate(invalid="ignore"):
+            gain = (proposed - values) @ shares
+        taken = np.log(rng.random(len(points))) < np.nan_to_num(gain, nan=-np.inf)
+        self.scale *= math.exp(0.5 * (float(taken.mean()) - ACCEPTED))
+        chosen = taken[:, None]
+        return np.where(chosen, new, points), np.where(chosen, proposed, values)
+
+
+__all__ = ["Normalizer", "Walk", "kernels", "normalizer"]

@@ -41,7 +41,7 @@ def posterior_html(tree: xr.DataTree, title: str) -> str:
     attributes = tree.attrs
     facts = {
         name: str(attributes[name])
-        for name in ("engine", "noise", "noise_ratio", "seed", "ncbayes_version")
+        for name in ("verdict", "engine", "noise", "noise_ratio", "seed", "ncbayes_version")
         if attributes.get(name) not in (None, "")
     }
     found = list(islice(diagnostics.quantities(tree), MOST_ROWS + 1))

@@ -61,6 +61,7 @@ def fit_density_over_time(
     seed: inputs.Seed = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress = None,
+    verify: bool = True,
 ) -> Posterior:
     """Fit a density of points that changes over time: a radial basis with a random walk.
 
@@ -110,7 +111,7 @@ def fit_density_over_time(
     prior
         Of theta; None: ``RandomWalk(initial="separate")`` at the times. ``RandomWalk()`` is the
         paper's.
-    engine, draws, tune, chains, cores, seed, checkpoint, progress
+    engine, draws, tune, chains, cores, seed, checkpoint, progress, verify
         As in ``fit``; two lines that say what coordinates and times were taken for are printed
         with the progress.
     """
@@ -125,7 +126,8 @@ def fit_density_over_time(
     return fit_events(
         found, basis=basis, bandwidth=bandwidth, kernel=kernel, noise=noise,
         noise_ratio=noise_ratio, prior=prior, engine=engine, draws=draws, tune=tune, chains=chains,
-        cores=cores, seed=seed, checkpoint=checkpoint, progress=progress, calls=3,
+        cores=cores, seed=seed, checkpoint=checkpoint, progress=progress,
+        verify=verify, calls=3,
     )  # fmt: skip
 
 
@@ -146,10 +148,11 @@ def fit_events(
     seed: inputs.Seed = None,
     checkpoint: Any = None,
     progress: Progress = None,
+    verify: bool = True,
     calls: int = 2,
 ) -> Posterior:
     """Fit points that were read before, by the options of ``fit_density_over_time``."""
-    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress)
+    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress, verify)
     _check_engine(engine)
     groups, space = found.groups, found.space
     pooled = np.concatenate(list(groups.values()))

@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
-from ncbayes import diagnostics
+from ncbayes import diagnosis, diagnostics
 from ncbayes.assembly import assembled
 from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
 from ncbayes.checkpoints import RunFolder
+from ncbayes.checks.records import verify
+from ncbayes.concerns import Verdict, alarms
 from ncbayes.fields import Field
+from ncbayes.normalizers import Normalizer
 from ncbayes.notebooks import posterior_html
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
@@ -55,6 +58,7 @@ class Run:
     field: Field | None = None
     columns: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    verify: bool = True
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -173,11 +177,19 @@ class Posterior:
         spread = None
         if len(np.unique(diagnostics.noise_sets(self.data))) > 1:
             spread = self.between_set_spread()
-        return noise_report(self.data, spread)
+        found = [each for each in diagnosis.verification(self.data) if each.grade == "failed"]
+        return noise_report(self.data, spread, [each.sentence for each in found])
+
+    def verdict(self) -> Verdict:
+        """Whether the answer can be used, how sure that is, and the one thing to do next.
+
+        Print it for the words; ``grade``, ``usable``, ``next_step`` and ``concerns`` are data.
+        """
+        return diagnosis.verdict(self.data)
 
     def warning_lines(self) -> list[str]:
-        """What needs attention (R-hat, effective draws, noise), one line each, with what to do."""
-        return diagnostics.warning_lines(self.data)
+        """What needs attention, the worst first, one line each, with what to do."""
+        return [each.sentence for each in alarms(self.verdict().concerns)]
 
     def extend(self, draws: int) -> Posterior:
         """Go on for ``draws`` more draws a chain; the result is that of one longer fit.
@@ -212,18 +224,22 @@ class Posterior:
             part.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
+        verdict = str(self.data.attrs.get("verdict", ""))
+        return f"{verdict}\n<{self._described()}>" if verdict else f"<{self._described()}>"
+
+    def _described(self) -> str:
         sizes, attributes = self.data["posterior"].sizes, self.data.attrs
         counted = f"variables {len(self.data['posterior'].data_vars)}"
         if "statistic" in sizes:
             counted = f"statistics {sizes['statistic']}"
         return (
-            f"<Posterior of {attributes['model']}: {sizes['chain']} chains x {sizes['draw']} "
+            f"Posterior of {attributes['model']}: {sizes['chain']} chains x {sizes['draw']} "
             f"draws, groups {sizes['group']}, {counted}, "
-            f"{'complete' if self.complete else 'incomplete'}>"
+            f"{'complete' if self.complete else 'incomplete'}"
         )
 
     def _repr_html_(self) -> str:
-        return posterior_html(self.data, repr(self)[1:-1])
+        return posterior_html(self.data, self._described())
 
 
 def load(path: str | Path) -> Posterior:
@@ -300,7 +316,19 @@ def finish(run: Run, calls: int = 1) -> Posterior:
     }
     concerns = [*run.seen, *_concerns(run.problem, chains, kept)]
     facts |= {"concerns": "\n".join(concerns)} if concerns else {}
-    posterior = Posterior(assembled(run.problem, chains, kept, run, facts), run)
-    for line in posterior.warning_lines():
-        warnings.warn(line, diagnostics.FitWarning, stacklevel=calls + 2)
+    known: dict[int, Normalizer] = {}
+    began = time.monotonic()
+    tree = assembled(run.problem, chains, kept, run, facts, known)
+    if run.verify:
+        verify(tree, run.problem, run.field, known)
+        if "verification" in tree.children:
+            tree["verification"].attrs = dict(tree["posterior"].attrs)
+    else:
+        tree.attrs["not_verified"] = "verify=False was asked for"
+    tree.attrs["verification_seconds"] = time.monotonic() - began
+    posterior = Posterior(tree, run)
+    verdict = posterior.verdict()
+    tree.attrs["verdict"], tree.attrs["grade"] = verdict.line, verdict.grade
+    for each in alarms(verdict.concerns):
+        warnings.warn(each.sentence, diagnostics.FitWarning, stacklevel=calls + 2)
     return posterior

@@ -140,6 +140,11 @@ class Problem:
         sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(4, group))
         return np.random.default_rng(sequence)
 
+    def verification_rng(self, group: int) -> np.random.Generator:
+        """Random numbers for the look that a fit takes at itself, by group."""
+        sequence = np.random.SeedSequence(self.source.entropy, spawn_key=(5, group))
+        return np.random.default_rng(sequence)
+
     def contrast(self, group: int, noise: NoiseSet) -> Contrast:
         """The contrast of one group's data with this noise."""
         with in_group(self.labels[group], len(self.labels)):

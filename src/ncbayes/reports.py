@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ncbayes import diagnostics
+from ncbayes.concerns import Grade
 from ncbayes.noise.tempered import FEW_EFFECTIVE, LOWERED, NOT_BETTER, REASONS, UNCERTAIN
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-# Shares of what ideal noise of the same size keeps: above the first, other noise would change
-# little; below the second, the noise is the first thing to improve.
-GOOD, POOR = 0.8, 0.4
+# How much wider intervals may be than exact ones: good, fair, and poor; beyond, the fit has failed.
+WIDER: dict[Grade, float] = {"good": 0.10, "fair": 0.25, "poor": 1.0}
+# With this many noise points for each row more of them change little.
+MUCH_NOISE = 10.0
 # With log odds beyond this a label is certain to eight digits.
 CERTAIN = 18.0
 # Beyond this widening a number says no more.
 ENDLESS = 10.0
 # Beyond this share of the posterior sd of log_z, the error of the noise's own normalizer shows.
 NOTICEABLE = 0.3
-# A normalizer of the contrast this far from log Z, in nats and in sds besides, is another one: the
-# curvature of log Z alone makes a difference of about (parameters) / 2n.
-APART, FAR_APART = 1.0, 5.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +64,13 @@ class NoiseReport:
         return "\n".join(parts)
 
 
-def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
-    """The report of a posterior, from what is stored in it."""
+def noise_report(
+    tree: xr.DataTree, spread: pd.DataFrame | None, failed: Sequence[str] = ()
+) -> NoiseReport:
+    """The report of a posterior, from what is stored in it.
+
+    ``failed`` is what speaks against the fit whatever the noise keeps: it is the verdict, then.
+    """
     if "noise" not in tree.children:
         import pandas as pd
 
@@ -79,11 +84,12 @@ def noise_report(tree: xr.DataTree, spread: pd.DataFrame | None) -> NoiseReport:
     if "candidates" in tree.children:
         candidates = tree["candidates"]["kept"].to_series()
     verdict = _verdict(table, tree)
-    lines = [verdict, *_certain(table), *_updates(updates)]
-    lines += [*_inherited(tree), *_normalizers(tree), *_spread(spread)]
+    told = [f"The fit has failed: {line}." for line in failed]
+    lines = [*told, verdict, *_certain(table), *_updates(updates)]
+    lines += [*_inherited(tree), *_spread(spread)]
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
-    return NoiseReport(verdict, tuple(lines), table, updates, candidates, spread)
+    return NoiseReport([*told, verdict][0], tuple(lines), table, updates, candidates, spread)
 
 
 def likelihood_of(tree: xr.DataTree) -> str:
@@ -91,36 +97,61 @@ def likelihood_of(tree: xr.DataTree) -> str:
     return str(tree.attrs.get("likelihood", "the Hyvarinen score"))
 
 
+def grade_of_noise(widening: float) -> Grade:
+    """The grade of noise by how much wider it makes intervals, in the mean over parameters."""
+    for grade, limit in WIDER.items():
+        if widening <= limit:
+            return grade
+    return "failed"
+
+
 def _verdict(table: pd.DataFrame, tree: xr.DataTree) -> str:
     """The worst group or set in plain words, with what to do."""
-    ratio = float(tree.attrs["noise_ratio"])
-    noise_set, group = table["information_kept"].idxmin()
+    noise_set, group = table["widening"].idxmax()
     worst = table.loc[(noise_set, group)]
-    share, ideal = float(worst["information_kept"]), ratio / (1 + ratio)
+    grade = grade_of_noise(float(worst["widening"]))
+    line, remedy = noise_words(tree, worst, str(group), grade)
+    return f"{line[0].upper()}{line[1:]}{'; ' if remedy else ''}{remedy}."
+
+
+def noise_words(
+    tree: xr.DataTree, row: pd.Series[float], group: str, grade: Grade, shrink: bool = False
+) -> tuple[str, str]:
+    """What to say of one group's noise, and what to do; ``shrink``: name a prior that shrinks."""
     where = f" in group {group}" if tree["noise"].sizes["group"] > 1 else ""
-    most = f" ({_percent(worst['worst_widening'])} for the worst parameter)"
-    number = (
-        f"the {worst['noise_points']:.0f} noise points{where} are worth "
-        f"{worst['ideal_noise']:.0f} drawn from the model itself, and intervals are about "
-        f"{_percent(worst['widening'])} wider than with the exact likelihood"
-        f"{most if worst['worst_widening'] == worst['worst_widening'] else ''}"
+    most = f" ({_percent(row['worst_widening'])} for the worst parameter)"
+    line = (
+        f"the noise is {grade if grade != 'failed' else 'no use'}: the "
+        f"{row['noise_points']:.0f} comparison points (noise){where} are worth "
+        f"{row['ideal_noise']:.0f} drawn from the model itself, and intervals are about "
+        f"{_percent(row['widening'])} wider than with the exact likelihood"
+        f"{most if row['worst_widening'] == row['worst_widening'] else ''}"
     )
-    if share >= GOOD * ideal:
-        more = f"; noise_ratio={2 * ratio:.2g} would bring them closer" if ratio < 10 else ""
-        return f"The noise is good: {number}{more}."
-    grade = "fair" if share >= POOR * ideal else "poor"
-    if tree.attrs["schedule"] in ("Adaptive", "Auto"):
+    return line, _remedy(tree, grade, shrink)
+
+
+def _remedy(tree: xr.DataTree, grade: Grade, shrink: bool) -> str:
+    ratio = float(tree.attrs["noise_ratio"])
+    more = f"noise_ratio={2 * ratio:.3g} would bring them closer"
+    if grade == "good":
+        return more if ratio < MUCH_NOISE / 2 else ""
+    if shrink:
         return (
-            f"The noise is {grade}: {number}; a larger alpha, more data or a prior that shrinks "
-            "more may help, and so does a larger noise_ratio."
+            "there are many parameters for so few rows: a prior that shrinks, such as "
+            "prior=ncbayes.priors.Horseshoe(), helps most"
         )
-    other = 'noise="auto" or noise=ncbayes.noise.Adaptive()'
+    if grade == "failed" and tree.attrs["schedule"] == "Auto":
+        return (
+            "no noise that was tried is closer: look for broken rows, and for columns that nearly "
+            "repeat each other"
+        )
     if "theta" not in tree["posterior"]:
-        other = "noise closer to the data, such as ncbayes.noise.gaussian_mixture(data),"
-    return (
-        f"The noise is {grade}: {number}; {other} may do better, and should be tried before more "
-        "noise."
-    )
+        return "noise closer to the data, such as ncbayes.noise.gaussian_mixture(data), may help"
+    if tree.attrs["schedule"] == "Auto":
+        return f"no noise that was tried is closer; {more}, and so do more data"
+    if tree.attrs["schedule"] == "Adaptive":
+        return f"a larger alpha of noise.Adaptive may help, and {more}"
+    return 'noise="auto" may do better, and should be tried before more noise'
 
 
 def _percent(share: float) -> str:
@@ -194,32 +225,6 @@ def _inherited(tree: xr.DataTree) -> list[str]:
         f"{float(error.sel(group=group)):.3f}, which log_z inherits beyond its posterior sd of "
         f"{float(spread.sel(group=group)):.3f}; theta does not."
     ]
-
-
-def _normalizers(tree: xr.DataTree) -> list[str]:
-    """Groups whose log_z could not be worked out, and those where the contrast's own is another."""
-    if "normalizer" not in tree.children:
-        return []
-    ways = tree["normalizer"]["way"].to_series()
-    several, draws = len(ways) > 1, ("chain", "draw")
-    gap = tree["normalizer"]["contrast_log_z"] - tree["posterior"]["log_z"]
-    means, sds = gap.mean(draws).to_series(), gap.std(draws).to_series()
-    lines = []
-    for group, way in ways.items():
-        where = f" of group {group}" if several else ""
-        if way == "contrast":
-            lines.append(
-                f"log_z{where} is the contrast's own, -c: log Z could not be worked out at the "
-                "draws."
-            )
-        elif abs(means[group]) > APART + FAR_APART * sds[group]:
-            side = "below" if means[group] < 0 else "above"
-            lines.append(
-                f"The contrast's own normalizer{where} lies {abs(means[group]):.1f} {side} log Z "
-                "as worked out at the draws: the fitted model may have mass where there are "
-                "neither data nor noise, and should not be trusted."
-            )
-    return lines
 
 
 def _spread(spread: pd.DataFrame | None) -> list[str]:

@@ -11,7 +11,7 @@ import ncbayes as ncb
 from conftest import command, listing
 from ncbayes.cli import demonstration, jobs, specs
 
-RUN = {"posterior.nc", "run.toml", "summary.csv", "trace.png", "noise.png"}
+RUN = {"posterior.nc", "run.toml", "summary.csv", "trace.png", "noise.png", "predictions.png"}
 WRITTEN = {"angles.csv", "events.csv", "city.geojson", "report.html", "graph", "density"}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import ncbayes as ncb
 from conftest import SHORT, command
-from ncbayes.cli import checks, readouts, terminal
+from ncbayes.cli import readouts, terminal
 
 
 def lines_of(*words, code=0):
@@ -192,32 +192,43 @@ def test_resume_with_other_data_is_refused(graph_run, tmp_path):
 def test_a_check_of_a_short_run_asks_for_more_draws(graph_run):
     lines = lines_of("check", graph_run / "posterior.nc", code=1)
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "convergence: needs attention"
-    assert "predictive: not known" in lines
+    assert lines[0].startswith("The answer needs attention before it is used: ")
+    assert any(line.startswith("Next: ") for line in lines)
+    assert "convergence: poor" in lines
+    assert "predictions: good" in lines
     found = document("check", graph_run, "--json", code=1)
     assert not found["fine"]
-    assert not found["convergence"]["fine"]
+    assert found["grade"] == found["convergence"]["grade"] == "poor"
     assert "--draws " in found["convergence"]["lines"][-1]
-    assert found["predictive"]["fine"]
-    assert "of 4 comparisons" in found["predictive"]["lines"][0]
+    assert found["predictions"]["grade"] == "good"
+    assert found["predictions"]["facts"][0]["kind"] == "predictions"
 
 
 def test_one_chain_is_not_said_to_have_converged(gaussian):
-    posterior = gaussian[1]
-    one = ncb.Posterior(posterior.data.isel(chain=[0]))
-    found = checks._convergence(one, [])
-    assert found.fine is False
-    assert found.lines == ("one chain: R-hat is not known; fit with --chains 4",)
-    assert checks._convergence(posterior, []).fine
+    one = ncb.Posterior(gaussian[1].data.isel(chain=[0]))
+    (concern,) = one.verdict().of("convergence")
+    assert concern.grade == "poor"
+    assert concern.sentence == "R-hat is not known of one chain; fit with chains=4"
+
+
+def test_a_seed_looks_at_predictions_again(graph_run, tmp_path):
+    first, again = (
+        document("check", graph_run, "--json", "--seed", seed, code=1)["predictions"]["facts"][0]
+        for seed in (3, 4)
+    )
+    assert first["p_value"] != again["p_value"]
+    assert (
+        first
+        == document("check", graph_run, "--json", "--seed", 3, code=1)["predictions"]["facts"][0]
+    )
 
 
 def test_data_that_have_changed_are_not_taken_for_those_of_the_run(graph_run, tmp_path):
     shutil.copytree(graph_run, tmp_path / "run")
     data = (graph_run.parent / "angles.csv").read_text()
     (tmp_path / "angles.csv").write_text(data.replace("1", "2"))
-    found = document("check", tmp_path / "run", "--json", code=1)
-    assert found["predictive"]["fine"] is None
-    assert "angles.csv' has changed since the run" in found["predictive"]["lines"][0]
+    found = document("check", tmp_path / "run", "--json", "--seed", 1, code=1)
+    assert "angles.csv' has changed since the run" in found["not_looked_at"]
     result = command("plot", tmp_path / "run", "density")
     assert result.exit_code == 2
     assert "angles.csv' has changed since the run" in result.stderr
@@ -225,16 +236,15 @@ def test_data_that_have_changed_are_not_taken_for_those_of_the_run(graph_run, tm
 
 def test_a_check_of_a_density_looks_at_every_time(density_run):
     found = document("check", density_run, "--json", code=1)
-    assert "of 2 comparisons" in found["predictive"]["lines"][0]
-    assert found["predictive"]["fine"]
+    assert found["predictions"]["facts"][0]["comparisons"] == 2
+    assert found["predictions"]["grade"] == "good"
 
 
-def test_without_its_folder_a_posterior_is_not_replicated(graph_run):
-    found = document("check", graph_run / "posterior.nc", "--json", code=1)
-    assert found["predictive"]["fine"] is None
-    assert found["predictive"]["lines"] == [
-        "Not looked at: it needs the run's folder, with its run.toml, and not only posterior.nc."
-    ]
+def test_without_its_folder_a_posterior_is_not_looked_at_again(graph_run):
+    found = document("check", graph_run / "posterior.nc", "--json", "--seed", 1, code=1)
+    assert found["not_looked_at"] == (
+        "it needs the run's folder, with its run.toml, and not only posterior.nc"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -242,99 +252,24 @@ def gaussian():
     """A fit that is fine, and its model."""
     model = ncb.models.Gaussian(1)
     data = np.random.default_rng(1).normal(size=(200, 1))
-    options = {"noise": "matched", "noise_ratio": 5, "draws": 700, "tune": 200, "seed": 1}
+    options = {"noise": "matched", "noise_ratio": 20, "draws": 700, "tune": 200, "seed": 1}
     return model, ncb.fit(model, data, **options, chains=2, progress=False)
 
 
-def test_a_fit_that_is_fine_is_said_to_be(gaussian):
-    model, posterior = gaussian
-    found = checks.verdicts(posterior, model, "")
-    assert {name: each.fine for name, each in found.items()} == dict.fromkeys(found, True)
-    assert found["convergence"].lines[0].startswith("The chains have converged: R-hat is at most 1")
-    assert found["noise"].lines[0].startswith("The noise is good")
-
-
-def test_a_model_that_leaves_something_out_is_sent_back(gaussian):
-    model, posterior = gaussian
-
-    class Narrow:
-        """The same family, with a sampler of another one in the place of what it leaves out."""
-
-        space, groups = model.space, model.groups
-        statistics, log_base = model.statistics, model.log_base
-
-        def sample(self, theta, size, rng):
-            return rng.normal(0.3, 0.5, size=(size, 1))
-
-    found = checks.verdicts(posterior, Narrow(), "")
-    assert found["predictive"].fine is False
-    assert "do not look like the data" in found["predictive"].lines[0]
-
-
-def test_a_model_without_a_sampler_is_not_replicated(gaussian):
-    model, posterior = gaussian
-
-    class Mute:
-        space, groups = model.space, model.groups
-        statistics, log_base = model.statistics, model.log_base
-
-    found = checks.verdicts(posterior, Mute(), "")["predictive"]
-    assert found.fine is None
-    assert found.lines[0].startswith("Not looked at: Mute has no sample")
-
-
-def test_points_that_are_not_where_the_density_is_are_noticed(density_run):
-    posterior = ncb.load(density_run / "posterior.nc")
-    points = posterior.data["observed_data"]["points"]
-    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) > 0.05
-    points.values[:] = points.values[0]
-    assert max(checks._over_space(posterior, np.random.default_rng(1)).values()) < 0.02
-
-
-@pytest.mark.parametrize("maps", [(3, 40), (5,)], ids=["refined", "merged"])
-def test_centers_without_cells_of_a_density_raise_no_alarm(density_run, monkeypatch, maps):
-    posterior = ncb.load(density_run / "posterior.nc")
-    monkeypatch.setattr(checks, "CELLS", maps)
-    guarded = min(checks._over_space(posterior, np.random.default_rng(1)).values())
-    assert guarded > 0.05
-    # On the coarse map as it is, points are where no cells are, which looks like a misfit.
-    monkeypatch.setattr(checks, "FEWEST_OWN", 0)
-    assert min(checks._over_space(posterior, np.random.default_rng(1)).values()) < guarded / 3
-
-
-def test_maps_are_not_refined_beyond_what_memory_holds(density_run, monkeypatch):
-    posterior = ncb.load(density_run / "posterior.nc")
-    field = checks.stored_field(posterior.data, "check")
-    centers = checks.user_coordinates(field, field.model.table)
-    monkeypatch.setattr(checks, "CELLS", (3, 40))
-    assert checks._grid(posterior, field, centers)[0] == 40
-    monkeypatch.setattr(checks, "MOST_VALUES", 1000)
-    assert checks._grid(posterior, field, centers)[0] == 3
-
-
-@pytest.mark.parametrize("noise_is", ["poor", "apart"])
-def test_noise_that_tells_nothing_needs_attention(gaussian, monkeypatch, noise_is):
-    posterior = gaussian[1]
-    tree = posterior.data.copy(deep=True)
-    bad = ncb.Posterior(tree)
-    if noise_is == "poor":
-        tree["noise"]["information_kept"][:] = 0.01
-    else:
-        tree["noise"]["auc"][:] = 1.0
-    found = checks.verdicts(bad, gaussian[0], "")
-    assert found["noise"].fine is False
-    assert found["convergence"].fine
+def test_a_fit_that_is_fine_is_said_to_be(gaussian, tmp_path):
+    _, posterior = gaussian
+    posterior.save(tmp_path / "posterior.nc")
+    lines = lines_of("check", tmp_path / "posterior.nc")
+    assert lines[0].startswith("The answer can be used: the chains agree; ")
+    assert {"convergence: good", "noise: good", "verification: good"} <= set(lines)
 
 
 def test_a_run_whose_model_cannot_be_made_again(graph_run, tmp_path):
     shutil.copytree(graph_run, tmp_path / "run")
     text = (graph_run / "run.toml").read_text()
     (tmp_path / "run" / "run.toml").write_text(text.replace("TorusGraph", "gone.py:Model"))
-    found = document("check", tmp_path / "run", "--json", code=1)
-    assert (
-        "Not looked at: the model can't be made again (there is no file"
-        in (found["predictive"]["lines"][0])
-    )
+    found = document("check", tmp_path / "run", "--json", "--seed", 1, code=1)
+    assert found["not_looked_at"].startswith("the model can't be made again (there is no file")
 
 
 def test_long_names_are_cut_in_the_middle(capsys):

@@ -563,3 +563,18 @@ def test_trajectories_agree_with_polya_gamma_sweeps(name, seed):
         one, other = (mean_and_error((each - center) ** power) for each in (ours, theirs))
         z = (one[0] - other[0]) / np.hypot(one[1], other[1])
         assert np.max(np.abs(z)) < 5.5
+
+
+def test_labels_that_are_certain_have_no_negative_weight(seed):
+    """The chance of a label, in single precision, may be just above one."""
+    rng = np.random.default_rng(seed)
+    design = Dense(np.column_stack([rng.standard_normal((400, 2)), np.ones(400)]))
+    offset = np.where(np.arange(400) < 200, 40.0, -40.0) * rng.uniform(0.1, 1, 400)
+    target = Target((Contrast(design, offset, np.arange(400) < 200),), Normal(0.1))
+    kernel = Joint(60).kernel(target)
+    draw = kernel.start(rng)
+    block = kernel.sweeps(draw, rng, 2)
+    weights = block.memory["sum.weights"]
+    assert (weights >= 0).all()
+    assert (weights < 1e-6).any()
+    assert np.isfinite(kernel.sweeps(block.last, rng, 80).coef).all()

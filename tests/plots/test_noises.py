@@ -93,7 +93,7 @@ def test_bars_are_the_noise_points_and_their_worth_and_the_title_is_the_verdict(
     assert lengths(right, 1) == pytest.approx(table["ideal_noise"].tolist())
     title = " ".join(figure.get_suptitle().split())
     assert uniform.noise_report().lines[0].startswith(title)
-    assert title.startswith("The noise is good: the 400 noise points")
+    assert title.startswith("The noise is fair: the 400 comparison points (noise) are worth ")
     assert title.endswith("wider than with the exact likelihood")
 
 

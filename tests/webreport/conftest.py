@@ -140,6 +140,27 @@ def four_hundred(city):
 
 
 @pytest.fixture(scope="session")
+def failed():
+    """Angles around one direction, with a tenth of them anywhere: noise covers too little."""
+    rng = np.random.default_rng(1)
+    common = rng.vonmises(0, 15, 300)[:, None]
+    x = common + rng.vonmises(0, 15, (300, 6)) + np.linspace(-1, 1, 6)
+    x[:30] = rng.uniform(0, 2 * np.pi, (30, 6))
+    options = {**SHORT, "draws": 200, "tune": 200, "chains": 4}
+    with pytest.warns(ncb.FitWarning) as told:
+        posterior = ncb.fit(ncb.models.TorusGraph(6), x % (2 * np.pi), noise="matched", **options)
+    assert any("log Z as worked out" in str(each.message) for each in told)
+    return posterior
+
+
+@pytest.fixture(scope="session")
+def unverified():
+    """A fit that did not look at itself."""
+    data = np.random.default_rng(1).normal(size=(100, 2))
+    return fitted(ncb.fit, ncb.models.Gaussian(2), data, noise="matched", verify=False)
+
+
+@pytest.fixture(scope="session")
 def pooled():
     """Two noise sets for the same 60 rows."""
     model = ncb.models.VonMises()

@@ -466,16 +466,162 @@ def test_parameters_are_searched(opened, angles):
     assert "1 of 3 parameters are shown" in page.locator("#main").inner_text()
 
 
+ICONS = {"good": "✓", "fair": "≈", "poor": "⚠", "failed": "✕"}
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def part(page, title):
+    """The section with this heading."""
+    heading = page.get_by_role("heading", name=title, exact=True, level=2)
+    return page.locator("section", has=heading)
+
+
 def test_verdicts_say_in_words_what_their_colours_say(opened, graph):
     page = opened("graph")
+    verdict = graph.verdict()
     boxes = page.locator(".verdict")
-    heads = boxes.locator("h3").all_inner_texts()
-    assert heads[0] == "⚠ Convergence: needs attention"
-    assert graph.noise_report().verdict in boxes.nth(1).inner_text()
+    convergence = verdict.of("convergence")[0]
+    heads = [flat(text) for text in boxes.locator("h3").all_inner_texts()]
+    assert heads[0] == f"Convergence: {ICONS[convergence.grade]} {convergence.grade}"
+    assert heads[1].startswith("Comparison points (noise): ")
+    for concern in verdict.concerns:
+        assert concern.line[1:] in page.locator(".verdicts").inner_text()
     text = page.locator("#main").inner_text()
     assert "ncbayes fit RUN/run.toml" in text
     assert "Sonobe, Sugasawa, Mochihashi, Matsuda" in text
     assert page.locator(".small figure svg path").count() >= 6 * 4
+
+
+@pytest.mark.parametrize("name", ["failed", "angles", "city", "unverified"])
+def test_the_first_line_after_the_title_is_the_verdict_and_then_the_next_step(
+    opened, name, request
+):
+    verdict = request.getfixturevalue(name).verdict()
+    page = opened(name)
+    after = page.locator("h1 + div")
+    assert after.get_attribute("id") == "verdict"
+    lines = [flat(text) for text in after.locator("p").all_inner_texts()]
+    assert lines[0] == f"{ICONS[verdict.grade]} {verdict.grade} {verdict.line}"
+    if verdict.next_step:
+        assert lines[1].lower() == f"next: {flat(verdict.next_step).lower()}."
+    assert ("noise" in "".join(lines[:2])) == any(
+        line.startswith("Noise means comparison points here") for line in lines
+    )
+
+
+def test_grades_have_four_colours_with_contrast(opened):
+    page = opened("angles")
+    page.evaluate(
+        """grades => document.querySelector("#main p").append(...grades.map((grade) => {
+            const badge = document.createElement("span");
+            badge.className = `badge ${grade}`;
+            badge.textContent = grade;
+            return badge;
+        }))""",
+        list(ICONS),
+    )
+    colours = (
+        page.locator("#main p")
+        .first.locator(".badge")
+        .evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
+    )
+    assert len(set(colours)) == len(colours) == 4
+    assert page.evaluate(PALE) == []
+
+
+def test_a_failed_fit_has_a_banner_directly_above_every_result(opened, failed):
+    page = opened("failed")
+    words = f"The fit has failed, do not use what is shown here: {failed.verdict().reason}."
+    banners = page.locator(".banner")
+    assert {flat(text) for text in banners.all_inner_texts()} == {f"✕ {words}"}
+    assert all(banner.is_visible() for banner in banners.all())
+    above = page.locator(".banner + *")
+    assert above.count() == banners.count()
+    assert above.first.locator("#network").count() == 1
+    tables = page.locator(".scroll[aria-label=Edges]")
+    assert page.locator(".banner + div", has=tables).count() == 1
+    others = part(page, "Other parameters")
+    assert others.locator(".banner + .scroll").count() == others.locator(".scroll").count() == 3
+    others.get_by_label("Find a parameter").fill("log_z")
+    assert others.locator(".banner + .scroll").count() == others.locator(".scroll").count() == 1
+    assert opened("angles").locator(".banner").count() == 0
+
+
+def test_predictions_show_every_score_and_what_differs_most(opened, failed):
+    stored = failed.data["verification"].to_dataset()
+    page = opened("failed")
+    predictions = part(page, "Predictions")
+    (concern,) = failed.verdict().of("predictions")
+    assert f"⚠ poor D{flat(concern.line)[1:]}." in flat(predictions.inner_text())
+    places = {
+        kind: re.findall(
+            r"M([\d.]+),([\d.]+)h0", predictions.locator(f"path.{kind}").get_attribute("d")
+        )
+        for kind in ("near", "far")
+    }
+    assert len(places["near"]) + len(places["far"]) == stored.sizes["compared"]
+    beyond = int((np.abs(stored["z"]) > 12).sum())
+    limit = json.loads(page.locator("#data").inner_text())["predictions"]["limit"]
+    assert len(places["far"]) == int((np.abs(stored["z"]) > limit).sum()) >= beyond > 0
+    # Beyond 12 all stand at the two ends.
+    ends = [float(x) for x, _ in places["far"]]
+    assert sum(ends.count(end) for end in {min(ends), max(ends)}) == beyond
+    assert f"{beyond} scores beyond 12 stand at the ends." in predictions.inner_text()
+    worst = stored.isel(look=int(np.argmin(stored["p_value"].to_numpy())))
+    texts = predictions.locator(".scores svg text").all_text_contents()
+    assert worst["worst_label"].item() in texts
+    assert set(stored["look_name"].to_numpy()) <= {text.removesuffix(" (fitted)") for text in texts}
+    histogram = predictions.locator(".shares")
+    assert worst["picture_name"].item() in histogram.locator("svg text").all_text_contents()
+    assert histogram.locator("li").all_inner_texts() == ["data", "simulated from the fit"]
+    row = predictions.locator("tbody tr").first.locator("th, td").all_inner_texts()
+    assert row[:3] == [worst["look_name"].item(), "below 1e-12", worst["worst_label"].item()]
+    numbers = [worst[name].item() for name in ("observed_worst", "expected_worst")]
+    assert [float(text) for text in row[3:5]] == pytest.approx(numbers, rel=0.01)
+    assert row[5] == ("above 12" if worst["worst_z"] > 0 else "below -12")
+
+
+def test_names_beside_scores_are_not_cut(opened):
+    boxes = (
+        opened("failed")
+        .locator(".scores svg text")
+        .evaluate_all(
+            """all => all.map((each) => {
+            const own = each.getBoundingClientRect();
+            const whole = each.ownerSVGElement.getBoundingClientRect();
+            return [own.left - whole.left, whole.right - own.right];
+        })"""
+        )
+    )
+    assert min(min(each) for each in boxes) >= 0
+
+
+def test_verification_says_what_its_numbers_mean(opened, failed, city):
+    section = part(opened("failed"), "Verification")
+    heads = section.locator("thead th").all_inner_texts()
+    cells = dict(zip(heads, section.locator("tbody th, tbody td").all_inner_texts(), strict=True))
+    own = float(failed.data["normalizer"]["contrast_log_z"].mean())
+    assert float(cells["log Z, contrast"]) == pytest.approx(own, rel=1e-3)
+    assert float(cells["log Z, worked out"]) == pytest.approx(float(failed.log_z.mean()), rel=1e-3)
+    share = 100 * float(failed.data["verification"]["strays"].item())
+    assert cells["mass elsewhere"] == f"{share:.1f}{SPACE}%"
+    assert cells["simulated"] == f"{failed.data['verification']['worth'].item():.0f}"
+    items = [text.partition(":")[0] for text in section.locator("li").all_inner_texts()]
+    assert items == ["log Z", "Mass elsewhere", "Near", "Simulated"]
+    section = part(opened("city"), "Verification")
+    assert section.locator("tbody tr").count() == city.data["verification"].sizes["group"]
+    assert "counted in cells" in section.locator("li").last.inner_text()
+
+
+def test_a_fit_that_was_not_verified_says_so_in_both_sections(opened):
+    page = opened("unverified")
+    for title in ("Predictions", "Verification"):
+        assert "This fit was not verified" in part(page, title).locator("p").first.inner_text()
+    assert part(page, "Predictions").locator("svg, table").count() == 0
+    assert "difference" in part(page, "Verification").locator("thead").inner_text()
 
 
 def test_two_fits_of_one_page_are_shown_one_at_a_time_and_stay_as_they_are_left(opened, both):
@@ -501,7 +647,7 @@ def test_two_fits_of_one_page_are_shown_one_at_a_time_and_stay_as_they_are_left(
     assert page.locator("footer p").count() == 1
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "hundred", "both"])
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "failed", "hundred", "both"])
 def test_a_phone_scrolls_in_one_direction_only(opened, name):
     page = opened(name, PHONE)
     for target in ("#network", "#map", "#curve"):
@@ -530,7 +676,7 @@ CONTROLS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "both"])
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "failed", "both"])
 def test_tab_reaches_every_control_and_the_focus_is_seen(opened, name):
     page = opened(name)
     wanted = page.evaluate(CONTROLS)
@@ -553,7 +699,7 @@ UNLABELLED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "both"])
+@pytest.mark.parametrize("name", ["graph", "city", "line", "angles", "failed", "both"])
 def test_screen_readers_find_landmarks_labels_and_headings(opened, name):
     page = opened(name)
     assert page.evaluate("document.documentElement.lang") == "en"
@@ -599,7 +745,7 @@ PALE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph", "city", "angles", "both"])
+@pytest.mark.parametrize("name", ["graph", "city", "angles", "failed", "unverified", "both"])
 def test_all_text_has_contrast(opened, name):
     page = opened(name)
     assert page.evaluate(PALE) == []

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import norm
 
 import ncbayes as ncb
 from ncbayes import webreport
 from ncbayes.couplings import graph_in
 from ncbayes.webreport import chains, maps, networks, packing
 from ncbayes.webreport import pages as writing
+from ncbayes.webreport import verdicts as judging
 
 ROOT = Path(__file__).parents[2]
 MOST = 5_000_000
@@ -59,29 +61,163 @@ def test_head_verdict_and_ends_say_what_the_fit_was(pages, graph):
     assert facts["Model"] == "TorusGraph"
     assert facts["Data"] == "240 rows, 5 columns"
     assert facts["Groups"] == "2: task, rest"
-    assert facts["Noise"] == f"{known['noise']}, noise ratio 5"
+    assert facts["Comparison points (noise)"] == f"{known['noise']}, noise ratio 5"
     assert facts["Draws"] == "2 chains x 40 draws, after 20 draws of tuning"
     assert facts["Seed"] == "1"
     assert facts["Date of the run"] == known["created_at"][:16].replace("T", " ") + " UTC"
     assert facts["Version"] == f"ncbayes {known['ncbayes_version']}"
     assert found["title"] == "Report of a fit of TorusGraph"
-    noise = next(box for box in found["verdicts"] if box["name"] == "Noise")
-    assert noise["lines"] == [graph.noise_report().verdict]
-    assert {*noise["lines"], *noise["more"]} == set(graph.noise_report().lines)
+    assert found["verdict"]["line"] == graph.verdict().line
+    noise = next(box for box in found["boxes"] if box["name"] == "Comparison points (noise)")
+    lines = graph.noise_report().lines
+    assert set(noise["more"]) < set(lines)
+    told = [
+        box["lines"] for box in found["boxes"] if box["name"] in (noise["name"], "Verification")
+    ]
+    said = " ".join([line for own in told for line in own] + noise["more"])
+    for line in lines:
+        assert line.removeprefix("The fit has failed: ").split(";")[0][1:].rstrip(".") in said
     assert found["repeat"]["command"] == "ncbayes fit RUN/run.toml"
     assert 'ncb.load("posterior.nc")' in found["repeat"]["code"]
     assert "Contrastive Bayesian Inference for Unnormalized Models" in found["repeat"]["cite"][0]
     assert ncb.__version__ in found["repeat"]["cite"][1]
 
 
-def test_the_verdict_on_chains_agrees_with_the_warnings_of_the_fit(pages, graph):
-    box = island(pages("graph"))["verdicts"][0]
-    assert (box["name"], box["grade"]) == ("Convergence", "attention")
-    mixing, few = graph.warning_lines()[:2]
-    for words, line in zip((mixing, few), box["lines"], strict=True):
-        count = re.search(r"for (\d+ of \d+) quantities", words)[1]
-        worst = re.search(r"\(worst (.*?)\)[:;]", words)[1]
-        assert f"for {count} quantities (worst {worst})" in line
+@pytest.mark.parametrize("name", ["graph", "city", "angles", "failed", "unverified"])
+def test_the_verdict_is_that_of_the_posterior_and_every_concern_is_told(name, pages, request):
+    posterior = request.getfixturevalue(name)
+    verdict = posterior.verdict()
+    measured, total = chains.measured(posterior.data)
+    assert judging.verdict(posterior.data, measured, total) == verdict
+    found = island(pages(name))
+    head = found["verdict"]
+    assert (head["grade"], head["line"]) == (verdict.grade, verdict.line)
+    assert head["next"].lower().removesuffix(".") == verdict.next_step.lower()
+    boxes = {box["name"]: box for box in found["boxes"]}
+    for side, title in judging.NAMES.items():
+        concerns = verdict.of(side)
+        assert (title in boxes) == bool(concerns)
+        if concerns:
+            assert boxes[title]["grade"] == ncb.concerns.worst(concerns)
+            lines = boxes[title]["lines"]
+            for concern, line in zip(concerns, lines, strict=False):
+                assert line[1:].startswith(concern.line[1:])
+                assert line.endswith(".")
+            remedies = {each.remedy for each in concerns} - {""}
+            assert all(" ".join(lines).count(each) == 1 for each in remedies)
+
+
+def test_the_chains_box_says_how_to_fit_again(pages, graph):
+    found = island(pages("graph"))
+    box = found["boxes"][0]
+    assert (box["name"], box["grade"]) == (
+        "Convergence",
+        graph.verdict().of("convergence")[0].grade,
+    )
+    more = graph.verdict().of("convergence")[0].facts["more_draws"]
+    assert box["lines"][-1] == (
+        f"To fit again: draws={40 + more}, on the command line --draws {40 + more}."
+    )
+
+
+def test_noise_is_called_comparison_points_where_it_is_first_met(pages, failed):
+    found = island(pages("failed"))
+    assert "neither data nor noise" in found["verdict"]["next"] + " ".join(
+        found["boxes"][2]["lines"]
+    )
+    assert found["verdict"]["hint"].startswith("Noise means comparison points here: ")
+    silent = ncb.concerns.Verdict((ncb.concerns.Concern("mixing", "convergence", "good", "fine"),))
+    assert judging.headline(silent)["hint"] == ""
+
+
+def test_a_failed_fit_says_so_above_its_results(pages, failed):
+    found = island(pages("failed"))
+    reason = failed.verdict().reason
+    assert found["failed"] == f"The fit has failed, do not use what is shown here: {reason}."
+    assert found["verdict"]["grade"] == "failed"
+    assert island(pages("angles"))["failed"] == ""
+
+
+def test_sentences_keep_names_and_get_one_full_stop():
+    assert judging.sentence("log_z is off") == "log_z is off."
+    assert judging.sentence("the chains agree.") == "The chains agree."
+    assert judging.sentence("100 % of mass") == "100 % of mass."
+    assert judging.sentence("") == "."
+
+
+@pytest.mark.parametrize("name", ["graph", "city", "failed"])
+def test_predictions_hold_the_scores_of_the_worst_group_and_all_looks(name, pages, request):
+    stored = request.getfixturevalue(name).data["verification"].to_dataset()
+    found = island(pages(name))["predictions"]
+    worst = stored.isel(look=int(np.argmin(stored["p_value"].to_numpy())))
+    group = worst["look_group"].item()
+    several = len(set(stored["look_group"].to_numpy())) > 1
+    assert found["group"] == (group if several else None)
+    own = np.flatnonzero(stored["look_group"].to_numpy() == group)
+    assert [look["name"] for look in found["looks"]] == stored["look_name"].to_numpy()[own].tolist()
+    for look, k in zip(found["looks"], own, strict=True):
+        z = stored["z"][stored["compared_look"] == k]
+        np.testing.assert_allclose(look["z"], z, rtol=1e-3)
+        assert look["fitted"] == (not z.any())
+    assert found["statistics"] == stored.sizes["compared"]
+    assert found["limit"] == pytest.approx(norm.isf(0.005 / stored.sizes["compared"]), rel=1e-3)
+    assert found["worst"]["label"] == worst["worst_label"].item()
+    assert found["picture"]["name"] == worst["picture_name"].item()
+    for key, variable, dim in (
+        ("edges", "edges", "edge"),
+        ("data", "data_share", "bar"),
+        ("simulated", "simulated_share", "bar"),
+    ):
+        np.testing.assert_allclose(found["picture"][key], worst[variable].dropna(dim), rtol=1e-3)
+    assert len(found["rows"]) == found["total"] == stored.sizes["look"]
+    p_values = [row["p"] for row in found["rows"]]
+    np.testing.assert_allclose(p_values, np.sort(stored["p_value"]), rtol=1e-5)
+    first = found["rows"][0]
+    assert first["observed"] == pytest.approx(worst["observed_worst"].item(), rel=1e-3)
+    assert first["expected"] == pytest.approx(worst["expected_worst"].item(), rel=1e-3)
+
+
+def test_only_the_smallest_p_values_have_room(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr("ncbayes.webreport.predictions.MOST_ROWS", 3)
+    found = island(webreport.write(graph, tmp_path / "a.html"))["predictions"]
+    assert (len(found["rows"]), found["total"]) == (3, graph.data["verification"].sizes["look"])
+
+
+def test_verification_holds_both_log_z_and_mass_elsewhere(pages, graph, city):
+    found = island(pages("graph"))["verification"]
+    assert [row["group"] for row in found["rows"]] == ["task", "rest"]
+    assert (found["missing"], found["cells"], found["log_z"]) == ("", False, True)
+    own = graph.data["normalizer"]["contrast_log_z"].mean(("chain", "draw")).to_numpy()
+    known = graph.log_z.mean(("chain", "draw")).to_numpy()
+    np.testing.assert_allclose([row["contrast"] for row in found["rows"]], own, rtol=1e-5)
+    np.testing.assert_allclose([row["worked_out"] for row in found["rows"]], known, rtol=1e-5)
+    gaps = [row["gap"] for row in found["rows"]]
+    np.testing.assert_allclose(gaps, own - known, rtol=1e-3, atol=1e-6)
+    for name in ("strays", "near", "near_from_rows", "worth", "rows"):
+        values = graph.data["verification"][name].to_numpy()
+        np.testing.assert_allclose([row[name] for row in found["rows"]], values, rtol=1e-3)
+    assert island(pages("city"))["verification"]["cells"]
+
+
+def test_a_fit_that_was_not_verified_says_so(pages, angles, tmp_path):
+    found = island(pages("unverified"))
+    why = "verify=False was asked for"
+    words = f"This fit was not verified ({why}): fit again with verify=True."
+    assert found["predictions"] == {"missing": words}
+    assert found["verification"]["missing"] == words
+    assert found["verification"]["log_z"]
+    # A file of before there was a verification, or one that could not be made.
+    kept = {name: child.to_dataset() for name, child in angles.data.children.items()}
+    old = {name: each for name, each in kept.items() if name not in ("verification", "normalizer")}
+    tree = xr.DataTree.from_dict(old)
+    tree.attrs = {**angles.data.attrs, "not_verified": "no rows"}
+    found = island(webreport.write(ncb.Posterior(tree), tmp_path / "a.html"))
+    words = "This fit was not verified (no rows): fit again with verify=True."
+    assert found["predictions"] == {"missing": words}
+    assert (found["verification"]["missing"], found["verification"]["rows"]) == (words, [])
+    del tree.attrs["not_verified"]
+    found = island(webreport.write(ncb.Posterior(tree), tmp_path / "a.html"))
+    assert found["predictions"]["missing"] == words.replace(" (no rows)", "")
 
 
 def mixed(posterior, draws=400):
@@ -99,7 +235,7 @@ def mixed(posterior, draws=400):
 
 def verdicts(posterior, folder):
     found = island(webreport.write(posterior, folder / "a.html"))
-    return {box["name"]: box for box in found["verdicts"]}
+    return {box["name"]: box for box in found["boxes"]}
 
 
 def test_good_chains_are_called_good_with_the_worst_numbers(angles, tmp_path):
@@ -107,19 +243,19 @@ def test_good_chains_are_called_good_with_the_worst_numbers(angles, tmp_path):
     box = verdicts(good, tmp_path)["Convergence"]
     assert box["grade"] == "good"
     worst = good.summary()
-    assert (
-        f"R-hat is at most {worst['r_hat'].max():.3f} ({worst['r_hat'].idxmax()})"
-        in box["lines"][0]
-    )
+    assert f"R-hat is at most {worst['r_hat'].max():.3f}, and" in box["lines"][0]
     fewest = worst[["ess_bulk", "ess_tail"]].min(axis=1).min()
     assert f"at least {fewest:.0f} effective draws" in box["lines"][0]
     stuck = good.data["posterior"]["theta"].to_numpy()
     stuck[0] += 3
     box = verdicts(good, tmp_path)["Convergence"]
-    assert box["grade"] == "attention"
-    # A posterior from a file can't be extended, so that is no advice.
-    assert "draws=1200, on the command line --draws 1200." in box["lines"][0]
-    assert "extend" not in " ".join(box["lines"])
+    assert box["grade"] == "poor"
+    assert "the chains have not mixed" in box["lines"][0]
+    # A posterior from a file can't be extended: what can be done is to fit again.
+    more = good.verdict().of("convergence")[0].facts["more_draws"]
+    assert more >= 800
+    again = f"To fit again: draws={400 + more}, on the command line --draws {400 + more}."
+    assert box["lines"][1] == again
 
 
 @pytest.mark.parametrize("draws", [40, 400])
@@ -132,38 +268,41 @@ def test_one_chain_says_that_r_hat_is_not_known(angles, draws, tmp_path):
     tree.attrs = both.attrs
     single = ncb.Posterior(tree)
     box = verdicts(single, tmp_path)["Convergence"]
-    fewest = single.summary()[["ess_bulk", "ess_tail"]].min(axis=1).min()
-    assert box["grade"] == "attention"
-    assert box["lines"][0] == "There is one chain, so R-hat is not known: fit with chains=4."
-    known = f"Each of 3 quantities has at least {fewest:.0f} effective draws."
-    few = "There are fewer than 100 effective draws a chain for 3 of 3 quantities "
-    assert len(box["lines"]) == 2
-    assert box["lines"][1].startswith(few if draws == 40 else known)
+    assert box["grade"] == "poor"
+    assert box["lines"] == ["R-hat is not known of one chain; fit with chains=4."]
 
 
 def test_effective_draws_are_none_where_one_kind_is_not_known():
     draws = np.zeros((2, 400))
     for bulk, tail in ((500.0, np.nan), (np.nan, 500.0)):
         assert chains.Quantity("x", draws, bulk, tail, 1.0).effective == 0
-    passes, words = chains.convergence_words(
-        [chains.Quantity("x", draws, 500.0, np.nan, 1.0)], 1, 400
-    )
-    assert not passes
-    assert "(worst 0 in all, x)" in words[0]
+
+
+def test_an_unknown_number_of_effective_draws_counts_as_none(angles):
+    values = np.zeros((2, 400))
+    unknown = [chains.Quantity("x", values, 500.0, np.nan, 1.0)]
+    (concern,) = judging.verdict(angles.data, unknown, 1).of("convergence")
+    assert concern.grade == "poor"
+    assert "(worst 0 in all, x)" in concern.line
 
 
 def test_other_warnings_and_fits_without_noise_have_their_words(angles, tmp_path):
-    assert "Warnings of the fit" not in verdicts(angles, tmp_path)
     broken = mixed(angles)
     broken.data.attrs["complete"] = 0
-    box = verdicts(broken, tmp_path)["Warnings of the fit"]
-    assert [box["grade"], box["lines"][0][:24]] == ["attention", "the fit was interrupted:"]
+    box = verdicts(broken, tmp_path)["Convergence"]
+    assert [box["grade"], box["lines"][0][:24]] == ["poor", "The fit was interrupted:"]
+    broken.data.attrs["concerns"] = "a column is strange"
+    box = verdicts(broken, tmp_path)["Data"]
+    assert [box["grade"], box["lines"]] == ["poor", ["A column is strange."]]
     kept = {name: child.to_dataset() for name, child in angles.data.children.items()}
     silent = xr.DataTree.from_dict({name: each for name, each in kept.items() if name != "noise"})
     silent.attrs = {key: each for key, each in angles.data.attrs.items() if "noise" not in key}
-    box = verdicts(ncb.Posterior(silent), tmp_path)["Noise"]
+    box = verdicts(ncb.Posterior(silent), tmp_path)["Comparison points (noise)"]
     assert (box["grade"], box["lines"][0][:18]) == ("good", "There is no noise:")
-    assert dict(island(tmp_path / "a.html")["facts"])["Noise"] == "none (Hyvarinen score)"
+    assert (
+        dict(island(tmp_path / "a.html")["facts"])["Comparison points (noise)"]
+        == "none (Hyvarinen score)"
+    )
     assert island(tmp_path / "a.html")["noise"] is None
 
 
@@ -192,7 +331,7 @@ def test_nothing_is_loaded_from_elsewhere(pages, name):
     assert "script-src 'sha256-" in policy
 
 
-PAGES = ["graph", "city", "line", "angles", "pooled", "hundred", "sixty", "four_hundred"]
+PAGES = ["graph", "city", "line", "angles", "failed", "pooled", "hundred", "sixty", "four_hundred"]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -389,8 +528,9 @@ def test_only_the_worst_of_very_many_quantities_are_measured(graph, monkeypatch)
     worst = max(everything, key=lambda each: np.nan_to_num(each.r_hat))
     assert worst.name in [each.name for each in some]
     assert np.median([each.r_hat for each in some]) > np.median([q.r_hat for q in everything])
-    _, words = chains.convergence_words(some, total, 40)
-    assert f"of the {len(some)} quantities, of {total}, whose chains look worst" in words[0]
+    (concern,) = judging.verdict(graph.data, some, total).of("convergence")
+    few = f"(measured were the {len(some)} of {total} quantities whose chains look worst)"
+    assert concern.line.endswith(few)
 
 
 def test_diagnostics_show_the_worst_and_ranks_add_up(pages, graph):

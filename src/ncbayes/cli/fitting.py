@@ -54,6 +54,9 @@ class Options:
     engine: Annotated[
         str | None, typer.Option(help="joint, gibbs, nuts, exact, ...; default: auto.")
     ] = None
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Simulate from the fit, and compare.")
+    ] = True
     keep_checkpoint: Annotated[
         bool, typer.Option("--keep-checkpoint", help="Keep what resume needs when all is done.")
     ] = False
@@ -64,6 +67,8 @@ class Options:
         """The job as these options have it."""
         counts = ("draws", "tune", "chains", "cores", "seed", "noise_ratio")
         given = {name: getattr(self, name) for name in counts if getattr(self, name) is not None}
+        if not self.verify:
+            given["verify"] = False
         named = {
             name: {"name": getattr(self, name)}
             for name in ("noise", "engine")
@@ -328,6 +333,7 @@ def show_run(found: dict[str, Any], json: bool) -> None:
         print_json(found)
         return
     out, name = found["run"], shlex.quote(found["run"])
+    typer.echo(found["verdict"])
     typer.echo(
         f"{found['model']}, {found['rows']} rows, {found['chains']} chains of {found['draws']} "
         f"draws: {found['seconds']:.1f} s, seed {found['seed']}"

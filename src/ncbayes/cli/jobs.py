@@ -335,6 +335,8 @@ def _fitted(
         "seed": made.job.fit["seed"],
         "seconds": round(float(attributes["wall_seconds"]), 2),
         "notes": list(made.notes),
+        "grade": posterior.data.attrs["grade"],
+        "verdict": spoken(str(posterior.data.attrs["verdict"])),
         "warnings": [*made.warnings, *said],
     }
 

@@ -84,6 +84,8 @@ def pictures(posterior: Posterior) -> Iterator[tuple[str, Callable[[], Figure]]]
             yield "maps", partial(plots.density_maps, posterior)
             if len(labels) > 1:
                 yield "change", partial(plots.change_map, posterior, labels[0], labels[-1])
+    if "verification" in posterior.data.children:
+        yield "predictions", partial(plots.predictions, posterior)
     yield "trace", partial(plots.trace, posterior)
     if "noise" in posterior.data.children:
         yield "noise", partial(plots.noise, posterior)

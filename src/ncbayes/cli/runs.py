@@ -134,6 +134,9 @@ def edges(
     if json:
         print_json({**facts, "possible": len(table), "rows": kept.to_dict("records")})
         return
+    if posterior.data.attrs.get("grade") == "failed":
+        for part in _wrapped(str(posterior.data.attrs["verdict"]), ""):
+            typer.echo(part)
     names = [name for name in ("group", "node1", "node2") if name in table]
     labels = [" ".join(map(str, row)) for row in kept[names].itertuples(index=False)]
     columns = ["strength", "norm", "probability", *(["selected"] if every else [])]
@@ -280,34 +283,36 @@ def report(
 def check(
     run: Run,
     json: Json = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the replicated data.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Look at predictions again, with this seed.")
+    ] = None,
 ) -> None:
-    """Is the fit fine? Convergence, noise, predictions.
+    """Can the answer be used? Chains, noise, predictions.
 
-    The last is a posterior predictive check: do data from the fitted model look like the data?
-    Exit code 0 if all is fine, 1 if something needs attention.
+    The first line is the verdict, the second what to do. Exit code 0 if the answer can be used, 1
+    if something needs attention.
     """
     from ncbayes.cli import checks
 
     posterior, folder = opened(run)
-    model, why_not = _model(posterior, folder)
-    found = checks.verdicts(posterior, model, why_not, seed)
-    fine = all(each.fine is not False for each in found.values())
+    looked, why_not = posterior, ""
+    if seed is not None or "verification" not in posterior.data.children:
+        looked, why_not = checks.looked_at(posterior, *_model(posterior, folder), seed)
+    found, draws = looked.verdict(), int(posterior.data["posterior"].sizes["draw"])
     if json:
-        parts = {name: {"fine": each.fine, "lines": each.lines} for name, each in found.items()}
-        print_json({"fine": fine, **parts})
+        print_json(checks.document(found, draws, why_not))
     else:
-        words = {True: "fine", False: "needs attention", None: "not known"}
-        for name, each in found.items():
-            typer.echo(f"{name}: {words[each.fine]}")
-            for line in each.lines:
-                for part in _wrapped(line):
+        for headline, sentences in checks.lines(found, draws, why_not):
+            if headline:
+                typer.echo(headline)
+            for line in sentences:
+                for part in _wrapped(line, "  " if headline else ""):
                     typer.echo(part)
-    if not fine:
+    if not found.usable:
         raise typer.Exit(ATTENTION)
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrapped(line: str, indent: str = "  ") -> list[str]:
     import textwrap
 
-    return textwrap.wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.wrap(line, 80, initial_indent=indent, subsequent_indent=indent)

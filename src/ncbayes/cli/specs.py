@@ -39,6 +39,7 @@ KEYS: Mapping[str, Mapping[str, Kinds]] = {
         "cores": (int,),
         "seed": (int,),
         "noise_ratio": (int, float),
+        "verify": (bool,),
     },
     "density": {
         "domain": (str,),

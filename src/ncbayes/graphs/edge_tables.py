@@ -43,9 +43,12 @@ def edges(
 
     ``attrs["expected_fdr"]`` is the expected share of false edges among the selected ones, the mean
     of 1 - probability over them (0 if there are none): an edge counts as false if its norm does
-    not exceed ``threshold``. The other arguments are in ``attrs`` too.
+    not exceed ``threshold``. The other arguments are in ``attrs`` too. If the fit has failed
+    (``posterior.verdict()``), a column ``fit`` says so.
     """
     _, table = _read("graphs.edges", posterior, rule, threshold, level, group)
+    if posterior.data.attrs.get("grade") == "failed":
+        table["fit"] = "failed"
     return _strongest_first(table)
 
 

@@ -173,7 +173,8 @@ def _adapt(tally, chance, averaging):
 @njit(cache=True, error_model="numpy")
 def _add(tally, data, x, q, coef, slope, residual):
     for n in range(len(residual)):
-        chance = abs(data.label[n] - residual[n])
+        # In single precision a chance may be just above one, which would make a weight negative.
+        chance = min(abs(data.label[n] - residual[n]), 1.0)
         tally.weights[n] += chance * (1.0 - chance)
     tally.slopes[:] += slope
     tally.coef[:] += coef

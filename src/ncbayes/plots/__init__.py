@@ -14,6 +14,7 @@ from ncbayes.plots.maps import (
 )
 from ncbayes.plots.networks import adjacency, network
 from ncbayes.plots.noises import noise
+from ncbayes.plots.predictions import predictions
 
 __all__ = [
     "adjacency",
@@ -27,6 +28,7 @@ __all__ = [
     "network",
     "noise",
     "pairs",
+    "predictions",
     "predictive",
     "shrinkage",
     "trace",

@@ -12,7 +12,7 @@ from ncbayes import graphs
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.couplings import Graph, check_level, couplings, graph_in, group_label
 from ncbayes.plots.networks import checked_edges
-from ncbayes.plots.style import BLUE, GREY, ORANGE, check_most, check_posterior, short
+from ncbayes.plots.style import BLUE, GREY, ORANGE, check_most, check_posterior, failed_line, short
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def coefficients(
     axes[0, 0].set_yticks(range(len(names)), names)
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(f"coefficient: posterior median and {100 * level:g} % interval", fontsize=10)
+    if failed_line(posterior):
+        figure.suptitle(failed_line(posterior).strip(), fontsize="medium")
     return figure
 
 
@@ -112,6 +114,7 @@ def shrinkage(posterior: Posterior, level: float = 0.9, group: str | None = None
         below.set_xticks(range(len(order)), names, rotation=90, fontsize=size)
     else:
         below.set_xlabel(f"{len(order)} edges, by local scale")
+    above.set_title(failed_line(posterior).strip(), fontsize="medium")
     return figure
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ncbayes import graphs
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.couplings import Graph, graph_in, region_of
-from ncbayes.plots.style import BLUE, COLOURS, ORANGE, check_posterior, short
+from ncbayes.plots.style import BLUE, COLOURS, ORANGE, check_posterior, failed_line, short
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def network(
     handles = _draw_edges(axis, table, places, truth, BEND if on_circle else 0.0)
     handles += _draw_nodes(axis, graph.nodes, places, areas)
     _draw_labels(axis, graph.nodes, places, on_circle)
-    figure.suptitle(_heading(table), fontsize="medium")
+    figure.suptitle(failed_line(posterior) + _heading(table), fontsize="medium")
     if handles:
         figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize="small")
     return figure
@@ -117,7 +117,8 @@ def adjacency(
     image = axis.imshow(matrix, cmap="Blues", vmin=0, vmax=top)
     label = _probability_label(threshold) if weight == "probability" else "strength"
     figure.colorbar(image, ax=axis, shrink=0.8, label=label)
-    _draw_dots(axis, selected[np.ix_(order, order)] > 0, matrix > 0.6 * top, rule)
+    title = f"{failed_line(posterior)}dot: selected by the {rule} rule"
+    _draw_dots(axis, selected[np.ix_(order, order)] > 0, matrix > 0.6 * top, title)
     _name_cells(axis, [graph.nodes[j] for j in order])
     if areas is not None:
         _draw_borders(axis, [areas[j] for j in order])
@@ -347,12 +348,12 @@ def _by_region(areas: list[str]) -> NDArray[np.intp]:
     return np.argsort([rank[area] for area in areas], kind="stable")
 
 
-def _draw_dots(axis: Axes, selected: Any, dark: Any, rule: str) -> None:
+def _draw_dots(axis: Axes, selected: Any, dark: Any, title: str) -> None:
     size = min(20.0, 2500 / len(selected) ** 1.5)
     for part, colour in ((selected & ~dark, "black"), (selected & dark, "white")):
         rows, columns = np.nonzero(part)
         axis.scatter(columns, rows, s=size, color=colour, linewidths=0)
-    axis.set_title(f"dot: selected by the {rule} rule", fontsize="medium")
+    axis.set_title(title, fontsize="medium")
 
 
 def _name_cells(axis: Axes, names: list[str]) -> None:

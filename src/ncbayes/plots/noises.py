@@ -141,4 +141,4 @@ def _verdict(posterior: Posterior) -> str:
     report = posterior.noise_report()
     rows = len(report.table)
     worst = f" (the worst of {rows} groups and sets)" if rows > 1 else ""
-    return re.split(r"; | \(|\.$", report.verdict)[0] + worst
+    return re.split(r"; | \((?!noise)|\.$", report.verdict)[0] + worst

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,13 @@ def check_most(most: object) -> None:
     """Refuse what is no number of things to show."""
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
         raise InputError(f"most must be a whole number, 1 or more, got {shown(most)}")
+
+
+def failed_line(posterior: Posterior) -> str:
+    """Lines that say that and why the fit has failed, in front of a title; "" if it has not."""
+    if posterior.data.attrs.get("grade") != "failed":
+        return ""
+    return textwrap.fill(f"FAILED FIT: {posterior.verdict().reason}", 50) + "\n"
 
 
 def legend_above(axis: Axes, columns: int = 1) -> None:

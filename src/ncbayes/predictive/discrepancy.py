@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, shown
+from ncbayes.checks.stein import drifts, smooth_kernel
 from ncbayes.contrast import model_name
 from ncbayes.couplings import group_label
 from ncbayes.inputs import Seed, checked_count, checked_entropy
@@ -31,7 +32,6 @@ from ncbayes.predictive.checks import (
     rows_of,
     spread_draws,
 )
-from ncbayes.spaces import is_periodic
 from ncbayes.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -142,10 +142,9 @@ def stein_kernel(
     model: Any, theta: FloatArray, x: FloatArray, y: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """``u_j(x, y)`` for every coordinate and pair of rows, (d, rows of x, rows of y)."""
-    (weight_x, drift_x), (weight_y, drift_y) = (_drifts(model, theta, each) for each in (x, y))
+    (weight_x, drift_x), (weight_y, drift_y) = (drifts(model, theta, each) for each in (x, y))
     difference = x[:, None, :] - y[None, :, :]
-    form = _von_mises if is_periodic(model.space) else _multiquadric
-    kernel, slope, bend = form(difference, scale)
+    kernel, slope, bend = smooth_kernel(model.space)(difference, scale)
     out = np.empty((x.shape[1], len(x), len(y)))
     for j in range(x.shape[1]):
         a, b = drift_x[:, j, None], drift_y[None, :, j]
@@ -153,46 +152,6 @@ def stein_kernel(
         # Of a function of x - y the derivative by y_j is that by x_j with the other sign.
         out[j] = a * b * kernel + (b * h - a * g) * slope(j) + h * g * bend(j)
     return out
-
-
-def _drifts(model: Any, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``h_j`` and ``a_j = h_j d_j log p + d_j h_j``, (n, d) each."""
-    weight, change = model.space.score_weight(x)
-    score = np.empty_like(x)
-    for j in range(x.shape[1]):
-        first = np.asarray(model.score_statistics(x, j)[0])
-        score[:, j] = first[:, :-1] @ theta + first[:, -1]
-    return weight, weight * score + change
-
-
-def _multiquadric(difference: FloatArray, scale: FloatArray) -> tuple[FloatArray, Any, Any]:
-    """The kernel, and by coordinate d k / dx_j and d^2 k / dx_j dy_j."""
-    d = difference.shape[2]
-    base = 1 + np.mean((difference / scale) ** 2, axis=2)
-    third, fifth = base**-1.5, base**-2.5
-
-    def slope(j: int) -> FloatArray:
-        return np.asarray(-third * difference[..., j] / (d * scale[j] ** 2))
-
-    def bend(j: int) -> FloatArray:
-        part = 1 / (d * scale[j] ** 2)
-        return np.asarray(part * third - 3 * (part * difference[..., j]) ** 2 * fifth)
-
-    return base**-0.5, slope, bend
-
-
-def _von_mises(difference: FloatArray, scale: FloatArray) -> tuple[FloatArray, Any, Any]:
-    rate = difference.shape[2] ** -0.5
-    kernel = np.exp(rate * (np.cos(difference) - 1).sum(axis=2))
-
-    def slope(j: int) -> FloatArray:
-        return np.asarray(-rate * np.sin(difference[..., j]) * kernel)
-
-    def bend(j: int) -> FloatArray:
-        sine, cosine = np.sin(difference[..., j]), np.cos(difference[..., j])
-        return np.asarray((rate * cosine - (rate * sine) ** 2) * kernel)
-
-    return kernel, slope, bend
 
 
 def _scale(model: Any, points: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Have the chains mixed? Numbers, words and what small pictures of the chains need."""
+"""Have the chains mixed? Numbers, and what small pictures of the chains need."""
 
 from __future__ import annotations
 
@@ -81,41 +81,6 @@ def _together(values: NDArray[Any]) -> float:
     centred = values - values.mean()
     square = np.mean(centred**2)
     return float(np.mean(centred[:, 1:] * centred[:, :-1]) / square) if square > 0 else 0.0
-
-
-def convergence_words(found: list[Quantity], total: int, draws: int) -> tuple[bool, list[str]]:
-    """Whether the chains pass, and that in plain words with what to do."""
-    chains = len(found[0].values)
-    of = f"{len(found)} quantities"
-    if total > len(found):
-        of = f"the {len(found)} quantities, of {total}, whose chains look worst"
-    rows = [(each.name, each.bulk, each.tail, each.r_hat) for each in found]
-    bad, few = diagnostics.doubtful(rows, chains)
-    lines = []
-    if chains == 1:
-        lines.append("There is one chain, so R-hat is not known: fit with chains=4.")
-    elif bad:
-        lines.append(
-            f"The chains have not mixed: R-hat is above {WORST_R_HAT} for {len(bad)} of {of} "
-            f"(worst {bad[0][0]:.3f}, {bad[0][1]}). Use more draws and tune, for example "
-            f"draws={3 * draws}, on the command line --draws {3 * draws}."
-        )
-    least = min(each.effective for each in found)
-    if few:
-        lines.append(
-            f"There are fewer than {FEWEST_EFFECTIVE} effective draws a chain for {len(few)} of "
-            f"{of} (worst {least:.0f} in all, {few[0][1]}). Use more draws; until then the "
-            "ends of intervals are rough."
-        )
-    elif chains == 1:
-        lines.append(f"Each of {of} has at least {least:.0f} effective draws.")
-    if lines:
-        return False, lines
-    worst = max(found, key=lambda each: each.r_hat)
-    return True, [
-        f"The chains agree: R-hat is at most {worst.r_hat:.3f} ({worst.name}), and each of {of} "
-        f"has at least {least:.0f} effective draws."
-    ]
 
 
 def pictured(tree: xr.DataTree, found: list[Quantity], total: int) -> dict[str, Any]:

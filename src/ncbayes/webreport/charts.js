@@ -75,16 +75,21 @@ function chainLegend(names) {
     `chain ${name}`)));
 }
 
+// The outline of bars between edges.
+function stairs(edges, shares, x, y) {
+  const bars = shares.map((share, k) => `L${x(edges[k])},${y(share)}L${x(edges[k + 1])},${y(share)}`).join("");
+  return `M${x(edges[0])},${y(0)}${bars}L${x(edges[edges.length - 1])},${y(0)}Z`;
+}
+
 // Shares of data and noise by their log odds.
 function noisePicture(noise) {
   const ends = [noise.edges[0], noise.edges[noise.edges.length - 1]];
   const x = scaled(ends[0], ends[1], 46, 590);
   const top = Math.max(...noise.data, ...noise.noise);
   const y = scaled(0, top, 190, 14);
-  const outline = (shares) => `M${x(ends[0])},190${shares.map((share, k) => `L${x(noise.edges[k])},${y(share)}L${x(noise.edges[k + 1])},${y(share)}`).join("")}L${x(ends[1])},190Z`;
   const parts = [
-    drawn("path", { d: outline(noise.noise), fill: "#6B6B6B", "fill-opacity": 0.25, stroke: "#4a4a4a", "stroke-dasharray": "5 3" }),
-    drawn("path", { d: outline(noise.data), fill: "#0072B2", "fill-opacity": 0.3, stroke: "#0072B2", "stroke-width": 1.5 }),
+    drawn("path", { d: stairs(noise.edges, noise.noise, x, y), fill: "#6B6B6B", "fill-opacity": 0.25, stroke: "#4a4a4a", "stroke-dasharray": "5 3" }),
+    drawn("path", { d: stairs(noise.edges, noise.data, x, y), fill: "#0072B2", "fill-opacity": 0.3, stroke: "#0072B2", "stroke-width": 1.5 }),
     drawn("path", { d: `M${x(noise.alike)},14V190`, stroke: "#1a1a1a", "stroke-dasharray": "2 3" }),
     drawn("path", { d: "M46,190H590", stroke: "#767b82" }),
   ];

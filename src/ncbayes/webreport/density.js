@@ -44,7 +44,7 @@ function densityWords(density) {
 // A density in the units of the user, from the whole number that is stored.
 const shown = (density, whole) => fixed(whole * density.unit, density.decimals);
 
-function mapView(packedMap) {
+function mapView(packedMap, failed) {
   const density = readDensity(packedMap);
   const state = { mode: "density", time: 0, reference: density.references ? density.references[0] : 0, cell: null, points: true };
   const view = { density, state, ...mapParts(density) };
@@ -58,7 +58,7 @@ function mapView(packedMap) {
   connectMap(view);
   new ResizeObserver(changed).observe(view.drawing);
   changed();
-  return section("Density map", element("p", { text: densityWords(density) }), view.controls,
+  return section("Density map", element("p", { text: densityWords(density) }), view.controls, ...failedBanner(failed),
     element("div", { class: "stage" }, element("div", {}, view.drawing, view.scale), view.panel));
 }
 
@@ -370,7 +370,7 @@ function changeLines(view, number) {
 }
 
 // Densities of one dimension: a curve with a band.
-function curveView(packedCurve) {
+function curveView(packedCurve, failed) {
   const density = readDensity(packedCurve), state = { time: 0, cell: null };
   const svg = drawn("svg", {
     id: "curve", tabindex: 0, role: "application", "aria-roledescription": "curve",
@@ -385,7 +385,7 @@ function curveView(packedCurve) {
   connectCurve(view);
   new ResizeObserver(changed).observe(view.drawing);
   changed();
-  return section("Density", element("p", { text: densityWords(density) }), controls,
+  return section("Density", element("p", { text: densityWords(density) }), controls, ...failedBanner(failed),
     element("div", { class: "stage" }, element("div", {}, view.drawing,
       element("p", { class: "hint", text: `Line: posterior mean. Band: ${levelWords(density.level)}, point by point. Ticks below: the data.` })), view.panel));
 }

@@ -1,4 +1,4 @@
-"""What was fitted and how, the verdict on it, and how to repeat and to cite it."""
+"""What was fitted and how, its noise, and how to repeat and to cite it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ncbayes import __version__, diagnostics
+from ncbayes import __version__
 from ncbayes.posterior import Posterior
 from ncbayes.reports import NoiseReport
 from ncbayes.webreport.packing import plain
@@ -21,6 +21,8 @@ FARTHEST = 20.0
 BARS = 40
 # Rows of the table of noise, those that keep least first.
 MOST_SETS = 60
+# "Noise" alone reads as errors in the data to those who have not met it.
+NOISE = "Comparison points (noise)"
 PAPER = (
     "Sonobe, Sugasawa, Mochihashi, Matsuda. Contrastive Bayesian Inference for Unnormalized Models."
 )
@@ -31,9 +33,9 @@ def facts(tree: xr.DataTree) -> list[tuple[str, str]]:
     known, sizes = tree.attrs, tree["posterior"].sizes
     found = [("Model", known.get("model")), ("Data", _data(tree)), ("Groups", _groups(tree))]
     if "noise" in known:
-        found.append(("Noise", f"{known['noise']}, noise ratio {float(known['noise_ratio']):g}"))
+        found.append((NOISE, f"{known['noise']}, noise ratio {float(known['noise_ratio']):g}"))
     elif "noise" not in tree.children:
-        found.append(("Noise", f"none ({known.get('likelihood', 'Hyvarinen score')})"))
+        found.append((NOISE, f"none ({known.get('likelihood', 'Hyvarinen score')})"))
     tune = f", after {known['tune']} draws of tuning" if "tune" in known else ""
     found += [
         ("Engine", known.get("engine")),
@@ -78,41 +80,6 @@ def _duration(seconds: Any) -> str:
     if minutes < 2:
         return f"{float(seconds):.0f} seconds"
     return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
-
-
-def verdicts(
-    tree: xr.DataTree, report: NoiseReport, mixed: bool, words: list[str]
-) -> list[dict[str, Any]]:
-    """The boxes at the top: convergence, noise, and what else needs attention."""
-    boxes: list[dict[str, Any]] = [
-        {"name": "Convergence", "grade": "good" if mixed else "attention", "lines": words}
-    ]
-    grade = "attention"
-    if report.verdict.startswith(("The noise is good", "There is no noise")):
-        grade = "good"
-    elif report.verdict.startswith("The noise is fair"):
-        grade = "fair"
-    more = [line for line in report.lines if line != report.verdict]
-    boxes.append({"name": "Noise", "grade": grade, "lines": [report.verdict], "more": more})
-    others = diagnostics.warning_lines(_without_quantities(tree))
-    if others:
-        boxes.append({"name": "Warnings of the fit", "grade": "attention", "lines": others})
-    return boxes
-
-
-def _without_quantities(tree: xr.DataTree) -> xr.DataTree:
-    """The tree without draws, whose warnings are all but those of convergence."""
-    import xarray as xr
-
-    posterior = tree["posterior"].to_dataset()
-    kept = ["theta"] if "theta" in posterior else []
-    empty = posterior[kept].isel(statistic=[]) if kept else posterior[kept]
-    for name in ("chain", "draw", "group"):
-        empty = empty.assign_coords({name: posterior[name]})
-    groups = {name: child.to_dataset() for name, child in tree.children.items()}
-    bare = xr.DataTree.from_dict({**groups, "posterior": empty})
-    bare.attrs = tree.attrs
-    return bare
 
 
 def noise(tree: xr.DataTree, report: NoiseReport) -> dict[str, Any] | None:

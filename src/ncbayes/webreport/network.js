@@ -36,7 +36,7 @@ function readNetwork(network) {
   return { ...network, ends: unpacked(network.ends), groups };
 }
 
-function networkView(packedNetwork) {
+function networkView(packedNetwork, failed) {
   const net = readNetwork(packedNetwork);
   const state = { group: 0, rule: "median", step: net.start, search: "", edge: null, places: [] };
   const view = { net, state, ...networkParts(net) };
@@ -45,9 +45,9 @@ function networkView(packedNetwork) {
   new ResizeObserver(() => drawNetwork(view)).observe(view.drawing);
   refresh(view);
   showEdge(view, null);
-  return section("Network", element("p", { text: networkWords(net) }), view.controls, view.count,
+  return section("Network", element("p", { text: networkWords(net) }), view.controls, view.count, ...failedBanner(failed),
     element("div", { class: "stage" }, element("div", {}, view.drawing, view.legend), view.panel),
-    element("h3", { text: "The selected edges as a table" }), view.table.box);
+    element("h3", { text: "The selected edges as a table" }), ...failedBanner(failed), view.table.box);
 }
 
 function networkWords(net) {

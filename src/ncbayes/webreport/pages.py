@@ -15,10 +15,18 @@ from typing import Any
 from ncbayes.base import InputError, shown
 from ncbayes.couplings import check_level, group_label
 from ncbayes.posterior import Posterior
-from ncbayes.webreport import chains, heads, maps, networks, tables
+from ncbayes.webreport import chains, heads, maps, networks, predictions, tables, verdicts
 
 # In the order in which they are read.
-SCRIPTS = ("parts.js", "charts.js", "network.js", "density.js", "tables.js", "report.js")
+SCRIPTS = (
+    "parts.js",
+    "charts.js",
+    "network.js",
+    "density.js",
+    "tables.js",
+    "predictions.js",
+    "report.js",
+)
 # Characters that could end the island or start a comment in it.
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -34,7 +42,7 @@ def write(
 ) -> Path:
     """Write the report of a fit as one HTML file, which needs no other and no network.
 
-    What was fitted, a verdict on chains and noise, and by the kind of model a network with a
+    A verdict with what it rests on, what was fitted, and by the kind of model a network with a
     threshold to move, maps or curves with a time to move, or a table of parameters. Several fits
     by name, ``{"angles": posterior, ...}``, share one page, which shows one of them at a time.
     ``repeat`` is the command that repeats the run, shown as it is; of several fits, commands by
@@ -109,12 +117,17 @@ def contents(
     quantities, total = chains.measured(tree)
     draws = int(tree["posterior"].sizes["draw"])
     report, model = posterior.noise_report(), str(tree.attrs.get("model", "a model"))
-    words = chains.convergence_words(quantities, total, draws)
+    verdict = verdicts.verdict(tree, quantities, total)
+    again = verdicts.more_draws(verdict, draws)
     return {
         "title": title or f"Report of a fit of {model.removesuffix('()')}",
+        "verdict": verdicts.headline(verdict),
+        "boxes": verdicts.boxes(verdict, report, again),
+        "failed": verdicts.failure(verdict),
         "facts": heads.facts(tree),
-        "verdicts": heads.verdicts(tree, report, *words),
         "view": _view(posterior, labels, level),
+        "predictions": predictions.predictions(tree),
+        "verification": predictions.verification(tree),
         "diagnostics": chains.pictured(tree, quantities, total),
         "noise": heads.noise(tree, report),
         "repeat": heads.repeating(posterior, repeat),

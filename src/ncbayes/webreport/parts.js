@@ -56,6 +56,19 @@ function section(title, ...children) {
     element("h2", { id, text: title }), ...children);
 }
 
+// Grades by icon and word, so that colour is not all that tells them.
+const GRADES = { good: "✓", fair: "≈", poor: "⚠", failed: "✕" };
+
+function badge(grade) {
+  return element("span", { class: `badge ${grade}` }, element("span", { "aria-hidden": "true", text: `${GRADES[grade]} ` }), grade);
+}
+
+// What stands directly above every result of a failed fit; nothing if there are no words.
+function failedBanner(words) {
+  if (!words) return [];
+  return [element("p", { class: "banner failed", role: "note" }, element("span", { "aria-hidden": "true", text: `${GRADES.failed} ` }), element("strong", { text: words }))];
+}
+
 // A slider over a list: positions by number, read out as their words.
 function slider(name, count, start, words, changed, id) {
   const shown = element("output", {});

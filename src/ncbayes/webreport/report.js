@@ -1,6 +1,4 @@
-// The page from its data: head, verdict, result, diagnostics, how to repeat and to cite.
-
-const GRADES = { good: ["✓", "Good"], fair: ["!", "Fair"], attention: ["⚠", "Needs attention"] };
+// The page from its data: verdict, head, result, predictions, diagnostics, how to repeat and to cite.
 
 function headView(facts) {
   const parts = facts.flatMap(([name, words]) => [element("dt", { text: name }), element("dd", { text: words })]);
@@ -12,24 +10,29 @@ function furtherLines(lines) {
   return [element("details", {}, element("summary", { text: "More about the noise" }), ...lines.map((line) => element("p", { text: line })))];
 }
 
-function verdictView(verdicts) {
-  const boxes = verdicts.map((verdict) => {
-    const [icon, words] = GRADES[verdict.grade];
-    return element("div", { class: `verdict ${verdict.grade}` },
-      element("h3", {}, element("span", { "aria-hidden": "true", text: `${icon} ` }), `${verdict.name}: ${words.toLowerCase()}`),
-      ...verdict.lines.map((line) => element("p", { text: line })), ...furtherLines(verdict.more || []));
-  });
-  return section("Verdict", element("div", { class: "verdicts" }, ...boxes));
+// The first line of the page: the verdict with its grade, and what to do next.
+function headline(verdict) {
+  const parts = [element("p", {}, badge(verdict.grade), element("strong", { text: ` ${verdict.line}` }))];
+  if (verdict.next) parts.push(element("p", {}, element("b", { text: "Next: " }), verdict.next));
+  if (verdict.hint) parts.push(element("p", { class: "hint", text: verdict.hint }));
+  return element("div", { class: `headline ${verdict.grade}` }, ...parts);
 }
 
-function resultViews(view) {
+function verdictView(boxes) {
+  const made = boxes.map((box) => element("div", { class: `verdict ${box.grade}` },
+    element("h3", {}, `${box.name}: `, badge(box.grade)),
+    ...box.lines.map((line) => element("p", { text: line })), ...furtherLines(box.more)));
+  return section("Verdict", element("div", { class: "verdicts" }, ...made));
+}
+
+function resultViews(view, failed) {
   if (view.network) {
-    const more = view.besides.blocks.length ? [parametersView(view.besides, "Other parameters")] : [];
-    return [networkView(view.network), ...more];
+    const more = view.besides.blocks.length ? [parametersView(view.besides, "Other parameters", failed)] : [];
+    return [networkView(view.network, failed), ...more];
   }
-  if (view.map) return [mapView(view.map)];
-  if (view.curve) return [curveView(view.curve)];
-  return [parametersView(view.parameters, "Parameters")];
+  if (view.map) return [mapView(view.map, failed)];
+  if (view.curve) return [curveView(view.curve, failed)];
+  return [parametersView(view.parameters, "Parameters", failed)];
 }
 
 const code = (name, text) => element("pre", { tabindex: 0, role: "region", "aria-label": name }, element("code", { text }));
@@ -49,11 +52,11 @@ function citeView(cite) {
 }
 
 function fitView(fit) {
-  const parts = [headView(fit.facts), verdictView(fit.verdicts), ...resultViews(fit.view),
-    diagnosticsView(fit.diagnostics, fit.noise), repeatView(fit.repeat), citeView(fit.repeat.cite)];
+  const parts = [verdictView(fit.boxes), headView(fit.facts), ...resultViews(fit.view, fit.failed),
+    predictionsView(fit.predictions), verificationView(fit.verification), diagnosticsView(fit.diagnostics, fit.noise), repeatView(fit.repeat), citeView(fit.repeat.cite)];
   const links = element("ul", {}, ...parts.map((part) => element("li", {},
     element("a", { href: `#${part.id}`, text: part.querySelector("h2").textContent }))));
-  return { parts, links };
+  return { parts, links, head: headline(fit.verdict) };
 }
 
 // A button for each fit. The parts of a fit are made when it is first shown, and kept as they are left.
@@ -71,12 +74,13 @@ function fitButtons(fits, show) {
 
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const main = document.getElementById("main"), contents = document.getElementById("contents");
-  const show = ({ parts, links }) => {
+  const [main, contents, head] = ["main", "contents", "verdict"].map((id) => document.getElementById(id));
+  const show = ({ parts, links, head: line }) => {
+    head.replaceChildren(line);
     main.replaceChildren(...parts);
     contents.replaceChildren(links);
   };
-  if (data.fits) contents.before(fitButtons(data.fits, show));
+  if (data.fits) head.before(fitButtons(data.fits, show));
   else show(fitView(data));
   const { repeat } = data.fits ? data.fits[0] : data;
   document.getElementById("footer").append(element("p", { text: repeat.written }));

@@ -63,17 +63,17 @@ function plainTable(name, caption, heads, rows) {
 }
 
 // Parameters with their intervals as bars, and a search.
-function parametersView(found, title) {
+function parametersView(found, title, failed) {
   const lists = element("div", {}), count = element("p", { class: "hint", role: "status" });
   const id = newId("parameter");
   const show = (text) => {
     const wanted = text.trim().toLowerCase();
     let shown = 0, all = 0;
-    lists.replaceChildren(...found.blocks.map((block) => {
+    lists.replaceChildren(...found.blocks.flatMap((block) => {
       const rows = block.rows.filter((row) => row[0].toLowerCase().includes(wanted));
       [shown, all] = [shown + Math.min(rows.length, 4 * ROWS), all + rows.length];
-      return rows.length ? forest(block, rows, found.level) : null;
-    }).filter(Boolean));
+      return rows.length ? [...failedBanner(failed), forest(block, rows, found.level)] : [];
+    }));
     count.textContent = `${shown} of ${found.total} parameters are shown${all > shown ? ": search for the others" : ""}.` +
       (found.left ? ` The page has no room for ${found.left}.` : "");
   };
@@ -116,6 +116,6 @@ function noiseParts(noise) {
   const rows = noise.rows.map((row) => [row.group, row.set, fixed(row.noise_points, 0), fixed(row.ideal_noise, 0), fixed(row.auc, 3),
     percent(row.information_kept, 0), row.widening > 10 ? "more than 1000 %" : percent(row.widening, 0)]);
   const few = noise.rows.length < noise.total ? ` The ${noise.rows.length} of ${noise.total} rows that keep least.` : "";
-  return [element("h3", { text: "Noise and data" }), noisePicture(noise),
+  return [element("h3", { text: "Comparison points (noise) and data" }), noisePicture(noise),
     plainTable("Noise", `How good the noise is. AUC 0.5: noise like the data; 1: never alike.${few}`, heads, rows)];
 }

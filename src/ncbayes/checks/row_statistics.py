@@ -1,0 +1,407 @@
+"""What a fitted model is asked about data, by the space of its points: statistics of single rows.
+
+Each is a function of a row whose mean over the data is compared with its mean under the model. The
+bins of margins are quantiles of simulated rows, so they are fixed before the data are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, singledispatch
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncbayes.base import FloatArray
+from ncbayes.spaces import Binary, Counts, Graphs, GraphSets, Torus, default_names
+
+# Shares of simulated numbers below the ends of the bins of a margin: the outer ones see tails.
+SHARES = (0.005, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995)
+# Numbers beyond so many simulated standard deviations count as that many in powers.
+FARTHEST = 6.0
+# Bins of a count (ones in a row, shared partners, steps from node to node); what is more is one.
+LARGEST_COUNT = 12
+# Pairs of columns that are looked at, chosen evenly if there are more.
+MAX_PAIRS = 500
+
+
+@dataclass(frozen=True)
+class Look:
+    """Statistics of one kind: ``values`` of points (n, d) are (n, len(labels)).
+
+    ``says`` is what it means, in words, if they differ between data and model. ``axis`` names
+    numbers whose histogram shows the difference in label k, and computes them; None: the
+    statistic itself.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    values: Callable[[FloatArray], FloatArray]
+    says: str
+    axis: Callable[[int], tuple[str, Callable[[FloatArray], FloatArray]]] | None = None
+
+    def shown(self, k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+        """The name and function of the numbers to be pictured for label k."""
+        if self.axis is not None:
+            return self.axis(k)
+        return self.labels[k], lambda x: self.values(x)[:, k]
+
+
+def looks(space: Any, simulated: FloatArray, names: Sequence[str] = ()) -> list[Look]:
+    """What to compare on a space, of columns with these names; ``simulated`` rows set the bins."""
+    own = list(names) or list(default_names(simulated.shape[1]))
+    return [each for each in _looks(space, simulated, own) if each.labels]
+
+
+@singledispatch
+def _looks(space: Any, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    """Numbers: margins by bins, powers, and products of pairs."""
+    middle, scale = simulated.mean(axis=0), simulated.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+
+    def standard(x: FloatArray) -> FloatArray:
+        return np.asarray(np.clip((x - middle) / scale, -FARTHEST, FARTHEST))
+
+    yield _margins(simulated, names)
+    yield Look(
+        "shapes",
+        tuple(f"{name} {power}" for power in ("squared", "cubed", "to the 4th") for name in names),
+        lambda x: np.hstack([standard(x) ** power for power in (2, 3, 4)]),
+        "spread, skewness or tails of a column differ",
+        partial(_column, names),
+    )
+    chosen = _pairs(len(names))
+    yield _products("pairs", names, chosen, standard, "correlations differ")
+    bent = tuple(f"{names[j]}^2 {names[k]}" for i, k in chosen for j, k in ((i, k), (k, i)))
+    one, other = _ends(chosen)
+
+    def crooked(x: FloatArray) -> FloatArray:
+        z = standard(x)
+        both = np.stack([z[:, one] ** 2 * z[:, other], z[:, other] ** 2 * z[:, one]], axis=2)
+        return both.reshape(len(x), -1)
+
+    yield Look("bent pairs", bent, crooked, "columns depend on each other in a bent way")
+
+
+@_looks.register
+def _(space: Torus, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    """Angles: first and second harmonics of columns, and of differences and sums of pairs."""
+    chosen = _pairs(len(names))
+    one, other = _ends(chosen)
+    yield _harmonic("directions", names, 1, lambda x: x, "directions or their spread differ")
+    yield _harmonic(
+        "second harmonics", names, 2, lambda x: x,
+        "angles lie on two opposite sides, or are more or less peaked than the model can be",
+    )  # fmt: skip
+    for sign, word in ((-1, "differences"), (1, "sums")):
+        mark = "-" if sign < 0 else "+"
+        labels = [f"{names[j]} {mark} {names[k]}" for j, k in chosen]
+        combined = partial(_combined, one, other, sign)
+        yield _harmonic(word, labels, 1, combined, f"{word} of pairs of angles differ")
+        yield _harmonic(
+            f"second harmonics of {word}", labels, 2, combined,
+            f"{word} of pairs lie on two opposite sides, or are more or less peaked",
+        )  # fmt: skip
+
+
+def _combined(
+    one: NDArray[np.intp], other: NDArray[np.intp], sign: int, x: FloatArray
+) -> FloatArray:
+    return np.asarray(x[:, one] + sign * x[:, other])
+
+
+def _harmonic(
+    name: str, labels: Sequence[str], order: int, of: Callable[[FloatArray], FloatArray], says: str
+) -> Look:
+    def values(x: FloatArray) -> FloatArray:
+        angles = order * of(x)
+        return np.hstack([np.cos(angles), np.sin(angles)])
+
+    def axis(k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+        column = k % len(labels)
+        return labels[column], lambda x: np.angle(np.exp(1j * of(x)[:, column]))
+
+    times = "" if order == 1 else f"{order} "
+    both = [f"{wave} {times}({label})" for wave in ("cos", "sin") for label in labels]
+    return Look(name, tuple(both), values, says, axis)
+
+
+@_looks.register
+def _(space: Binary, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    """Two values: shares of columns and pairs, and how many there are in a row."""
+
+    def ones(x: FloatArray) -> FloatArray:
+        return np.asarray(x == 1, dtype=float)
+
+    yield Look("shares", tuple(names), ones, "shares of ones in a column differ")
+    yield _products("pairs", names, _pairs(len(names)), ones, "correlations differ")
+    total = _bins(ones(simulated).sum(axis=1))
+
+    def in_row(k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+        return "ones in a row", lambda x: ones(x).sum(axis=1)
+
+    labels = tuple(f"{words} ones in a row" for words in total.labels)
+    yield Look(
+        "ones in a row",
+        labels,
+        lambda x: total.shares(ones(x).sum(axis=1)),
+        "rows with few or many ones are more or less frequent",
+        in_row,
+    )
+    yield Look(
+        "rows alike",
+        ("all zero", "all one"),
+        lambda x: np.column_stack([~ones(x).any(axis=1), ones(x).all(axis=1)]).astype(float),
+        "rows of zeros (or ones) alone are more or less frequent",
+        in_row,
+    )
+
+
+@_looks.register
+def _(space: Counts, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    """Counts: margins, dispersion, pairs, and totals of a row."""
+    scale = np.maximum(simulated.std(axis=0), 0.5)
+    middle = simulated.mean(axis=0)
+
+    def standard(x: FloatArray) -> FloatArray:
+        return np.asarray(np.clip((x - middle) / scale, -FARTHEST, FARTHEST))
+
+    yield _margins(simulated, names)
+    yield Look(
+        "dispersion",
+        tuple(f"{name} squared" for name in names),
+        lambda x: standard(x) ** 2,
+        "counts vary more or less than the model allows",
+        partial(_column, names),
+    )
+    yield _products("pairs", names, _pairs(len(names)), standard, "correlations differ")
+    if len(names) > 1:
+        total = _margins(simulated.sum(axis=1, keepdims=True), ["total"])
+        yield Look(
+            "totals",
+            total.labels,
+            lambda x: total.values(x.sum(axis=1, keepdims=True)),
+            "totals of rows differ",
+            lambda k: ("total of a row", lambda x: x.sum(axis=1)),
+        )
+
+
+@_looks.register
+def _(space: Graphs, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    """Graphs: degrees, shared partners of edges, distances, and dyads in both directions."""
+    yield from _of_graphs(lambda x: [(np.arange(len(x)), space.adjacency(x))], simulated, space)
+
+
+@_looks.register
+def _(space: GraphSets, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
+    def stacks(x: FloatArray) -> Stacks:
+        parts = zip(space.split(x), space.sets, strict=True)
+        return [(rows, each.adjacency(dyads)) for (rows, dyads), each in parts if len(rows)]
+
+    yield from _of_graphs(stacks, simulated, space.sets[0])
+
+
+# Rows and the adjacency matrices (graph, node, node) of graphs of one size.
+Stacks = list[tuple[NDArray[np.intp], FloatArray]]
+
+
+def _of_graphs(
+    stacks: Callable[[FloatArray], Stacks], simulated: FloatArray, space: Graphs
+) -> Iterator[Look]:
+    """Shares of nodes, ties and pairs of each graph with so many ties, partners and steps."""
+    degrees = (lambda a: a.sum(axis=2), "nodes with few or many ties")
+    kinds: dict[str, tuple[Callable[[FloatArray], FloatArray], str]] = {
+        "degrees": degrees,
+        "shared partners": (_shared, "ties whose ends have so many neighbours in common"),
+        "distances": (_distances, "pairs of nodes so many steps apart"),
+    }
+    if space.directed:
+        del kinds["degrees"]
+        kinds |= {
+            "out-degrees": degrees,
+            "in-degrees": (lambda a: a.sum(axis=1), "nodes that few or many ties lead to"),
+            "reciprocity": (_both_ways, "pairs with ties in both directions"),
+        }
+    first = stacks(simulated)
+    for name, (of, words) in kinds.items():
+        values = np.concatenate([of(matrices).ravel() for _, matrices in first])
+        values = values[np.isfinite(values)]
+        bins = _bins(values if len(values) else np.zeros(1))
+        yield Look(
+            name,
+            tuple(f"{name}: {label}" for label in bins.labels),
+            partial(_shares_by_graph, stacks, of, bins),
+            f"{words} are more or less frequent",
+            partial(_of_all, stacks, of, name),
+        )
+    yield Look(
+        "spread of degrees",
+        ("variance of degrees",),
+        partial(_spread_of_degrees, stacks),
+        "nodes differ more or less in their number of ties",
+    )
+
+
+def _of_all(
+    stacks: Callable[[FloatArray], Stacks],
+    of: Callable[[FloatArray], FloatArray],
+    name: str,
+    k: int,
+) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+    """Values of all nodes, ties or pairs of all graphs."""
+
+    def values(x: FloatArray) -> FloatArray:
+        found = np.concatenate([of(matrices).ravel() for _, matrices in stacks(x)])
+        return np.asarray(found[np.isfinite(found)])
+
+    return name, values
+
+
+def _spread_of_degrees(stacks: Callable[[FloatArray], Stacks], x: FloatArray) -> FloatArray:
+    found = np.zeros((len(x), 1))
+    for rows, matrices in stacks(x):
+        found[rows, 0] = matrices.sum(axis=2).var(axis=1)
+    return found
+
+
+def _shares_by_graph(
+    stacks: Callable[[FloatArray], Stacks],
+    of: Callable[[FloatArray], FloatArray],
+    bins: Bins,
+    x: FloatArray,
+) -> FloatArray:
+    """The share of each bin among the values of a graph that are numbers, (graph, bin)."""
+    found = np.zeros((len(x), len(bins.labels)))
+    for rows, matrices in stacks(x):
+        values = of(matrices)
+        known = np.isfinite(values)
+        shares = bins.shares(np.where(known, values, 0.0)) * known[..., None]
+        found[rows] = shares.sum(axis=1) / np.maximum(known.sum(axis=1), 1)[:, None]
+    return found
+
+
+def _shared(adjacency: FloatArray) -> FloatArray:
+    """Two-paths between the ends of each tie, (graph, node * node); NaN where there is none."""
+    paths = np.where(adjacency > 0, adjacency @ adjacency, np.nan)
+    return paths.reshape(len(adjacency), -1)
+
+
+def _both_ways(adjacency: FloatArray) -> FloatArray:
+    one, other = np.triu_indices(adjacency.shape[1], 1)
+    return np.asarray((adjacency * adjacency.transpose(0, 2, 1))[:, one, other])
+
+
+def _distances(adjacency: FloatArray) -> FloatArray:
+    """Steps from each node to each other; one more than there are nodes where there is no way."""
+    size = adjacency.shape[1]
+    steps = np.where(adjacency > 0, 1.0, size + 1.0)
+    reached = ties = (adjacency > 0).astype(np.float32)
+    for step in range(2, size):
+        further = ((reached @ ties > 0) & (steps > size)) & ~np.eye(size, dtype=bool)
+        if not further.any():
+            break
+        steps[further] = step
+        reached = np.maximum(reached, further.astype(np.float32))
+    return np.asarray(steps[:, ~np.eye(size, dtype=bool)])
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals of whole numbers: those up to each end, and what is beyond the last."""
+
+    ends: FloatArray
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        lows = np.append(-np.inf, self.ends[:-1])
+        named = [
+            f"{high:g}" if high - low == 1 else f"up to {high:g}"
+            for low, high in zip(lows, self.ends, strict=True)
+        ]
+        return (*named, f"above {self.ends[-1]:g}")
+
+    def shares(self, values: FloatArray) -> FloatArray:
+        """One where a value is in the bin, (*values.shape, bin)."""
+        which = np.searchsorted(self.ends, values, side="left")
+        return np.asarray(which[..., None] == np.arange(len(self.ends) + 1), dtype=float)
+
+
+def _bins(values: FloatArray) -> Bins:
+    """One bin a value where there are few, else between quantiles of the values."""
+    kinds = np.unique(values)
+    if len(kinds) > LARGEST_COUNT:
+        kinds = np.unique(np.quantile(values, SHARES, method="inverted_cdf"))
+    elif len(kinds) > 1:
+        kinds = kinds[:-1]  # what is beyond the last end is a bin
+    return Bins(kinds.astype(float))
+
+
+def _margins(simulated: FloatArray, names: Sequence[str]) -> Look:
+    """The share of each column's numbers between quantiles of simulated ones."""
+    bins = [_bins(column) for column in simulated.T]
+    labels = tuple(
+        f"{name} {label}"
+        for name, each in zip(names, bins, strict=True)
+        for label in _between(each)
+    )
+
+    def values(x: FloatArray) -> FloatArray:
+        return np.hstack([each.shares(x[:, j]) for j, each in enumerate(bins)])
+
+    owner = np.repeat(np.arange(len(bins)), [len(each.labels) for each in bins])
+    return Look(
+        "margins",
+        labels,
+        values,
+        "the distribution of a column differs",
+        lambda k: _column(names, int(owner[k])),
+    )
+
+
+def _column(names: Sequence[str], k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+    column = k % len(names)
+    return names[column], lambda x: x[:, column]
+
+
+def _between(bins: Bins) -> list[str]:
+    lows = [None, *bins.ends]
+    words = []
+    for low, high in zip(lows, [*bins.ends, None], strict=True):
+        if high is None:
+            words.append(f"above {low:.3g}")
+        elif low is None:
+            words.append(f"up to {high:.3g}")
+        else:
+            words.append(f"from {low:.3g} to {high:.3g}")
+    return words
+
+
+def _products(
+    name: str,
+    names: Sequence[str],
+    chosen: list[tuple[int, int]],
+    of: Callable[[FloatArray], FloatArray],
+    says: str,
+) -> Look:
+    one, other = _ends(chosen)
+
+    def values(x: FloatArray) -> FloatArray:
+        z = of(x)
+        return np.asarray(z[:, one] * z[:, other])
+
+    return Look(name, tuple(f"{names[j]}, {names[k]}" for j, k in chosen), values, says)
+
+
+def _pairs(columns: int) -> list[tuple[int, int]]:
+    every = list(combinations(range(columns), 2))
+    if len(every) <= MAX_PAIRS:
+        return every
+    return [every[k] for k in np.linspace(0, len(every) - 1, MAX_PAIRS).astype(int)]
+
+
+def _ends(chosen: list[tuple[int, int]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    ends = np.array(chosen, dtype=np.intp).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
