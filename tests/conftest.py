@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,11 @@ def resumed(tmp_path, monkeypatch):
             yield run(checkpoint=folder)
 
     return each
+
+
+@pytest.fixture(autouse=True)
+def single_precision_again():
+    """JAX's precision is global: what NumPyro turned on for one test is off for the next."""
+    yield
+    if "numpyro" in sys.modules:
+        sys.modules["numpyro"].enable_x64(False)

@@ -99,14 +99,13 @@ def graded_convergence(
 ) -> Concern:
     """One concern over rows of a name, bulk and tail ESS and R-hat."""
     known = [each for each in measured if np.isfinite(each[3])]
-    if not known:
-        words = "R-hat is not known" + (" of one chain" if chains == 1 else "")
-        remedy = "fit with chains=4" if chains == 1 else "use more draws"
-        return Concern("mixing", "convergence", "poor", words, remedy)
     bad, few = _doubts(measured, chains)
+    if not known and not few:
+        words = "R-hat is not known of one chain"
+        return Concern("mixing", "convergence", "fair", words, "fit with chains=4")
     facts: dict[str, Any] = {
-        "worst_r_hat": max(each[3] for each in known),
-        "effective": min(diagnostics.effective_draws(*each[1:3]) for each in known),
+        "worst_r_hat": max((each[3] for each in known), default=np.nan),
+        "effective": min(diagnostics.effective_draws(*each[1:3]) for each in measured),
         "quantities": len(measured),
         "above": len(bad),
         "few": len(few),
@@ -233,7 +232,7 @@ def _normalizer(tree: xr.DataTree) -> Iterator[Concern]:
                 "draws", "", {"group": str(group)},
             )  # fmt: skip
             continue
-        deviation = float(np.hypot(sds[group], errors[group]))
+        deviation = max(float(np.hypot(sds[group], errors[group])), 1e-12)
         allowed = NATS + _parameters(tree) / (2 * max(counts[str(group)], 1))
         allowed += DEVIATIONS * deviation
         found.append((abs(gap[group]) / allowed, str(group), float(gap[group]), deviation, where))

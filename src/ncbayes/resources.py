@@ -22,6 +22,9 @@ KEPT = 2.0**27
 SECONDS_AN_ENTRY, SECONDS_A_TRAJECTORY = 2.0e-9, 2.0e-5
 # A NUTS transition of an energy: its 20 or so gradients by point and parameter, and its start.
 SECONDS_A_SLOPE, SECONDS_A_TREE = 4.0e-8, 3.0e-4
+# Rows that a fit looks at when it looks at itself, those simulated, statistics that are taken out
+# (checks/verification.py), and bytes of data sets drawn from them.
+MOST_LOOKED_AT, MOST_SIMULATED, MOST_TAKEN_OUT, SETS = 5000, 6000, 1500, 1.6e7
 # What a choice that nobody asked for may take of the memory, which changes while we look.
 SHARE = 0.8
 
@@ -47,7 +50,18 @@ class Size:
         # Precision and factor by group; conjugate gradients and Woodbury have neither.
         square = 8.0 * min(p, max(self.rows)) ** 2 * (1 + len(self.rows))
         kept = 8.0 * draws * len(self.rows) * p
-        return matrix + square + pooled + kept, 3 * chains * kept
+        looked = self._looked_at()
+        return matrix + square + pooled + kept + looked, 3 * chains * kept
+
+    def _looked_at(self) -> float:
+        """Bytes of the look at the fit: statistics of rows and of simulated ones, twice and more.
+
+        (checks/verification.py, which takes out no more than so many statistics)
+        """
+        seen = min(max(self.rows), MOST_LOOKED_AT) + MOST_SIMULATED
+        d, p = self.dimension, self.statistics if self.statistics <= MOST_TAKEN_OUT else 64
+        pairs = min(d * (d - 1), 1000)
+        return SETS + 8.0 * (seen + 4 * p) * (5 * p + pairs + 15 * d + 10)
 
     @property
     def remedy(self) -> str:

@@ -103,7 +103,7 @@ def tailed(rng):
 
 WRONG = {
     "two sides": (ncb.models.VonMises(), bimodal, "second harmonics"),
-    "heavy tails": (ncb.models.Gaussian(2), lambda rng: rng.standard_t(2.5, (200, 2)), "shapes"),
+    "heavy tails": (ncb.models.Gaussian(2), lambda rng: rng.standard_t(2.5, (200, 2)), "margins"),
     "many zeros": (ncb.models.Ising(5), sparse, "ones in a row"),
     "blocks": (ncb.models.ERGM(12, ["edges"]), blocks, "shared partners"),
     "a tail of counts": (ncb.models.ConwayMaxwell(1, edges=[], most=30), tailed, "margins"),

@@ -179,7 +179,8 @@ def test_a_fit_without_noise_speaks_of_no_noise(tmp_path):
     posterior.save(tmp_path / "posterior.nc")
     for each in (posterior, ncb.load(tmp_path / "posterior.nc")):
         assert list(each.summary().index) == ["cos", "sin"]
-        assert list(each.data.children) == ["posterior", "sample_stats", "observed_data"]
+        parts = ["posterior", "sample_stats", "observed_data", "verification"]
+        assert list(each.data.children) == parts
         assert not [key for key in each.data.attrs if "noise" in key]
         assert set(each.data["sample_stats"].data_vars) == {"score_loss", "sweep_seconds"}
         assert each.data.attrs["engine"] == "Hyvarinen(learning_rate=0.2)"

@@ -312,8 +312,11 @@ def test_a_fit_warns_of_what_the_data_cannot_tell():
     }
     settings = {"seed": 1, "draws": 400, "tune": 100, "chains": 2, "progress": False}
     prior = {"triangles": ncb.priors.Normal(1.0)}
-    with pytest.warns(ncb.FitWarning, match="in group stars: the count of 'triangles' is 0 in ev"):
+    with pytest.warns(ncb.FitWarning) as caught:
         posterior = ncb.fit(model, both, noise="matched", prior=prior, **settings)
+    said = [str(each.message) for each in caught]
+    assert any("in group stars: the count of 'triangles' is 0 in ev" in line for line in said)
+    assert any("do not look like the data in group stars: nodes with few" in line for line in said)
     assert sum("'triangles' is 0" in line for line in posterior.warning_lines()) == 1
     assert posterior.theta.sel(statistic="triangles", group="stars").std() < 1.3  # its prior's
 

@@ -21,13 +21,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import chdtrc, chdtri, ndtr, ndtri
 
-from ncbayes.base import FloatArray
+from ncbayes.base import BoolArray, FloatArray
 
 # Data sets that are drawn from all rows, and the quantile at which a normal tail takes over.
 RESAMPLED, TAIL = 500, 0.98
+# Rows from which on fewer are drawn, data sets that are counted at once, and entries of statistics.
+MANY_ROWS, SETS_AT_ONCE, CHUNK = 500, 50, 500_000
 # A ridge on the model's statistics, in units of their variances.
 RIDGE = 1e-6
 # Simulated rows for each of the model's statistics; with fewer, nothing is taken out.
@@ -99,29 +102,63 @@ class Own:
         return np.asarray((self.change.T @ centred / len(simulated)).var(axis=0))
 
 
-def resampled(rows: int, pooled: int, rng: np.random.Generator) -> FloatArray:
-    """How often each of the ``pooled`` rows is in a data set of so many, (data set, row)."""
-    counts = np.empty((RESAMPLED, pooled))
-    for each in counts:
-        each[:] = np.bincount(rng.integers(0, pooled, rows), minlength=pooled)
-    return counts
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Data sets drawn from ``pooled`` rows, as the numbers of their rows, (data set, n)."""
+
+    rows: NDArray[np.int32]
+    pooled: int
+
+    @classmethod
+    def drawn(cls, n: int, pooled: int, rng: np.random.Generator) -> Resampled:
+        """So many data sets of n rows; fewer where n is large and means are nearly normal."""
+        size = RESAMPLED if n <= MANY_ROWS else RESAMPLED // 3
+        return cls(rng.integers(0, pooled, (size, n), dtype=np.int32), pooled)
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """Means of values (pooled row, k) over each data set, (data set, k)."""
+        found = np.empty((len(self.rows), values.shape[1]))
+        for start in range(0, len(found), SETS_AT_ONCE):
+            part = self.rows[start : start + SETS_AT_ONCE]
+            counts = np.stack([np.bincount(each, minlength=self.pooled) for each in part])
+            found[start : start + SETS_AT_ONCE] = counts.astype(float) @ values
+        return np.asarray(found / self.rows.shape[1])
 
 
 def compared(
-    own: Own, data: FloatArray, simulated: FloatArray, counts: FloatArray, worth: float
+    own: Own, data: FloatArray, simulated: FloatArray, sets: Resampled, worth: float
 ) -> Compared:
     """Statistics of data (n, k) and of simulated rows (m, k), by what the model's own leave.
 
-    Simulated rows are worth so many independent ones. ``counts`` are data sets ``resampled`` from
-    all n + m rows: if the model is right, these are alike. So an event that the data have twice
-    and the simulated rows never is no wonder, and one that they have twenty times is.
+    Simulated rows are worth so many independent ones. ``sets`` are drawn from all n + m rows: if
+    the model is right, these are alike. So an event that the data have twice and the simulated
+    rows never is no wonder, and one that they have twenty times is.
     """
+    width = max(1, CHUNK // (len(data) + len(simulated)))
+    largest, squares = (np.zeros(len(sets.rows)) for _ in range(2))
+    scores, count = [], 0
+    for start in range(0, data.shape[1], width):
+        part = slice(start, start + width)
+        z, told, by_chance = _scored(own, data[:, part], simulated[:, part], sets, worth)
+        scores.append(z)
+        count += int(told.sum())
+        largest = np.maximum(largest, np.abs(by_chance).max(axis=1, initial=0.0))
+        squares += (by_chance**2).sum(axis=1)
+    z = np.concatenate(scores)
+    p_value = _p_value(z, count, largest, squares)
+    return Compared(z, data.mean(axis=0), simulated.mean(axis=0), p_value)
+
+
+def _scored(
+    own: Own, data: FloatArray, simulated: FloatArray, sets: Resampled, worth: float
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Scores (k,), which of them tell anything, and what those are by chance, (data set, ...)."""
     n, m = len(data), len(simulated)
     left, reference = own.without(data, simulated)
-    pool, whole = np.vstack([left, reference]), np.vstack([data, simulated])
+    pool = np.vstack([left, reference])
     lost = 0 if own.factor is None else own.simulated.shape[1]
     variance = pool.var(axis=0) * (n + m) / max(n + m - lost, 1)
-    total = whole.var(axis=0)
+    total = np.vstack([data, simulated]).var(axis=0)
     gap = left.mean(axis=0) - reference.mean(axis=0)
     # A statistic that is one of the model's own has no part left, in data or simulated rows; and
     # of one that they explain nearly, a rest that differs is not known to more than this.
@@ -132,17 +169,15 @@ def compared(
     scale = np.sqrt(by_rows + own.between_draws(simulated))
     z = np.where(told, gap / scale, 0.0)
     residual = (pool - pool.mean(axis=0))[:, told] / np.sqrt(by_rows[told])
-    by_chance = counts @ residual / n * np.sqrt(1 + n / worth)
-    return Compared(z, data.mean(axis=0), simulated.mean(axis=0), _p_value(z[told], by_chance))
+    return z, told, sets.means(residual) * np.sqrt(1 + n / worth)
 
 
-def _p_value(z: FloatArray, by_chance: FloatArray) -> float:
-    """Of the largest and of the sum of squares: twice the smaller."""
-    if not len(z):
+def _p_value(z: FloatArray, count: int, largest: FloatArray, squares: FloatArray) -> float:
+    """Of the largest and of the sum of squares of ``count`` scores: twice the smaller."""
+    if not count:
         return 1.0
-    largest = _tail(np.abs(z).max(), np.abs(by_chance).max(axis=1), len(z))
-    squares = _square_tail(float(z @ z), (by_chance**2).sum(axis=1), len(z))
-    return min(1.0, 2 * min(largest, squares))
+    by_largest = _tail(float(np.abs(z).max()), largest, count)
+    return min(1.0, 2 * min(by_largest, _square_tail(float(z @ z), squares, count)))
 
 
 def _tail(observed: float, drawn: FloatArray, count: int) -> float:

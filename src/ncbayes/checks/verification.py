@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 from ncbayes.autodiff import double_precision, jax_module
 from ncbayes.base import FloatArray, NoiseSet
 from ncbayes.checks import comparisons, populations
-from ncbayes.checks.comparisons import Compared, Own
+from ncbayes.checks.comparisons import Compared, Own, Resampled
 from ncbayes.checks.row_statistics import Look, looks
 from ncbayes.checks.stein import has_scores, stein_look
 from ncbayes.normalizers import Normalizer, kernels
@@ -31,7 +31,7 @@ from ncbayes.spaces import coordinate_names, default_names, is_continuous, is_pe
 
 # Simulated rows: so many for each row of the data, within these limits; the lower one is shared by
 # the groups, of which each has some.
-TIMES_ROWS, FEWEST, MOST = 4, 2000, 8000
+TIMES_ROWS, FEWEST, MOST = 4, 2000, 6000
 FEWEST_EACH = 500
 # Rows of the data that are looked at.
 MAX_ROWS = 5000
@@ -134,7 +134,7 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
     simulated, worth = populations.from_base(fit.model, fit.typical, fit.known, size, rng)
     from_rows = populations.from_rows(fit.model, fit.typical, rows, FROM_ROWS, rng)
     own, moments, worst = _own(fit, rows, simulated, taken_out)
-    counts = comparisons.resampled(len(rows), len(rows) + len(simulated), rng)
+    sets = Resampled.drawn(len(rows), len(rows) + len(simulated), rng)
     found = []
     names = coordinate_names(fit.model) or default_names(rows.shape[1])
     chosen = looks(fit.model.space, simulated, names)
@@ -142,7 +142,7 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
         chosen.append(stein_look(fit.model, fit.typical, simulated, names))
     for look in chosen:
         values = look.values(rows), look.values(simulated)
-        found.append((look, comparisons.compared(own, *values, counts, worth)))
+        found.append((look, comparisons.compared(own, *values, sets, worth)))
     pictures = []
     for look, each in found:
         name, of = look.shown(each.worst)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ncbayes.checks.comparisons import Own, compared, resampled
+from ncbayes.checks.comparisons import Own, Resampled, compared
 
 ROWS, SIMULATED = 100, 1500
 
 
 def scored(own, data, simulated, rng):
-    counts = resampled(len(data), len(data) + len(simulated), rng)
-    return compared(own, data, simulated, counts, len(simulated))
+    sets = Resampled.drawn(len(data), len(data) + len(simulated), rng)
+    return compared(own, data, simulated, sets, len(simulated))
 
 
 def powers(x):
