@@ -171,4 +171,5 @@ def test_a_prior_that_shrinks_is_named_where_there_are_many_parameters(angle):
     tree["observed_data"] = type(tree)(few)
     assert diagnosis.too_many_parameters(tree)
     tree["noise"]["widening"][:] = 0.5
+    tree["noise"]["ideal_noise"][:] = 10.0
     assert "prior=ncbayes.priors.Horseshoe()" in concern(tree, "noise").remedy

@@ -295,18 +295,21 @@ def test_the_verdict_tells_widths(fits):
     line = shown_with(fits["fixed"], widening=0.331, worst_widening=0.512)
     assert f"{told} (51 % for the worst parameter);" in line
     line = shown_with(fits["fixed"], widening=0.331, worst_widening=np.nan)
+    assert f"{told}; noise_ratio=2 would bring them closer" in line  # it is like the data
+    line = shown_with(fits["fixed"], widening=0.331, worst_widening=np.nan, ideal_noise=50.0)
     assert f'{told}; noise="auto" may do better' in line
 
 
 @pytest.mark.parametrize("widening", [0.2, 0.9])
 def test_the_advice_depends_on_what_was_tried(widening, fits):
     better = 'noise="auto" may do better'
-    assert better in shown_with(fits["fixed"], widening=widening)
-    line = shown_with(fits["fixed"], schedule="Auto", widening=widening)
+    worse = {"widening": widening, "ideal_noise": 50.0}
+    assert better in shown_with(fits["fixed"], **worse)
+    line = shown_with(fits["fixed"], schedule="Auto", **worse)
     assert better not in line
     assert "alpha" not in line  # which automatic noise does not have
     assert "noise_ratio=2 would bring them closer" in line
-    line = shown_with(fits["fixed"], schedule="Adaptive", widening=widening)
+    line = shown_with(fits["fixed"], schedule="Adaptive", **worse)
     assert "a larger alpha of noise.Adaptive may help" in line
 
 

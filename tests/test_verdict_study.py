@@ -73,6 +73,9 @@ def test_the_grid_has_every_cell_once():
     for part, count in (("false", len(verdicts.RIGHT)), ("power", len(verdicts.WRONG))):
         places = verdicts.places(part, 3, None)
         assert len(places) == len(set(places)) == 3 * count
-    assert len(verdicts.places("case", 50, None)) == 5 * 5 + 2 * 50
+    case = verdicts.places("case", 50, None)
+    assert len(case) == 5 * 5 + 2 * 50
+    later = verdicts.places("case", 50, None, first=1001)
+    assert later == [(kind, noise, seed + 1000) for kind, noise, seed in case]
     assert set(verdicts.CHECKED) <= set(verdicts.CELLS)
     assert len(verdicts.CELLS) == len(verdicts.RIGHT) + len(verdicts.WRONG)

@@ -31,6 +31,8 @@ STRAYS: dict[Grade, float] = {"failed": 0.5, "poor": 0.2, "fair": 0.05}
 FAR_OFF = 5.0
 # The chance that a model that is right is called wrong, over all comparisons of a fit.
 FALSE_ALARM = 0.01
+# What all times of a density together are called (checks/cells.py).
+ALL_TIMES = "all times"
 # Parameters for each row of the data above which a prior that shrinks is named.
 MANY_PARAMETERS = 0.2
 
@@ -377,6 +379,8 @@ def _predictions(tree: xr.DataTree, stored: xr.Dataset) -> Iterator[Concern]:
     }
     several = len(np.unique(stored["look_group"].to_numpy())) > 1
     where = f" in group {facts['look_group']}" if several else ""
+    if facts["look_group"] == ALL_TIMES:
+        where = " over all times"
     if facts["p_value"] >= limit:
         line = (
             f"data simulated from the fit look like the data: of {count} comparisons the smallest "

@@ -37,6 +37,8 @@ MOVES, ACCEPTED = 2, 0.3
 FEWEST_EFFECTIVE = 10.0
 # Entries of a table of draws by points that are held at once, 32 MB, and at most in all.
 CHUNK, MOST_ENTRIES = 4_000_000, 100_000_000
+# Entries of statistics up to which they are written out, though the model has a structured design.
+MOST_DENSE = 4_000_000
 # Quantiles that tell the spread of log weights upward, and the normal deviate between them.
 UPPER, UPPER_DEVIATE = (0.5, 0.95), 1.645
 # Where kernels are this low there is no mass, and differences of infinities are avoided.
@@ -95,7 +97,7 @@ def kernels(model: Any, params: FloatArray, points: FloatArray) -> FloatArray:
         return found
     if hasattr(model, "evaluated"):
         values = model.evaluated(params, within)
-    elif hasattr(model, "design"):
+    elif hasattr(model, "design") and params.shape[1] * len(within) > MOST_DENSE:
         design = model.design(within)
         values = np.stack([design.matvec(row) for row in params]) + model.log_base(within)
     else:

@@ -319,6 +319,8 @@ def finish(run: Run, calls: int = 1) -> Posterior:
     known: dict[int, Normalizer] = {}
     began = time.monotonic()
     tree = assembled(run.problem, chains, kept, run, facts, known)
+    tree.attrs["log_z_seconds"] = time.monotonic() - began
+    began = time.monotonic()
     if run.verify:
         verify(tree, run.problem, run.field, known)
         if "verification" in tree.children:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # How much wider intervals may be than exact ones: good, fair, and poor; beyond, the fit has failed.
 WIDER: dict[Grade, float] = {"good": 0.10, "fair": 0.25, "poor": 1.0}
+# Noise points worth this share of their number are near to ideal ones: only more of them help.
+NEAR_IDEAL = 0.8
 # With this many noise points for each row more of them change little.
 MUCH_NOISE = 10.0
 # With log odds beyond this a label is certain to eight digits.
@@ -127,14 +129,18 @@ def noise_words(
         f"{_percent(row['widening'])} wider than with the exact likelihood"
         f"{most if row['worst_widening'] == row['worst_widening'] else ''}"
     )
-    return line, _remedy(tree, grade, shrink)
+    near = bool(row["ideal_noise"] >= NEAR_IDEAL * row["noise_points"])
+    return line, _remedy(tree, grade, shrink, near)
 
 
-def _remedy(tree: xr.DataTree, grade: Grade, shrink: bool) -> str:
+def _remedy(tree: xr.DataTree, grade: Grade, shrink: bool, near: bool) -> str:
+    """What to do; ``near``: the noise is as good as its number of points allows."""
     ratio = float(tree.attrs["noise_ratio"])
     more = f"noise_ratio={2 * ratio:.3g} would bring them closer"
     if grade == "good":
         return more if ratio < MUCH_NOISE / 2 else ""
+    if near:
+        return more
     if shrink:
         return (
             "there are many parameters for so few rows: a prior that shrinks, such as "

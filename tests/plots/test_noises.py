@@ -107,7 +107,8 @@ def test_groups_that_keep_least_come_first_and_sets_are_averaged_with_their_rang
     ranges = pooled.noise_report().table["ideal_noise"].groupby("group").agg(["min", "max"])
     drawn = [segment[:, 0].tolist() for segment in right.collections[0].get_segments()]
     assert np.allclose(drawn, ranges.loc[means.index])
-    assert figure.get_suptitle().endswith("(the worst of 12 groups and sets)")
+    title = " ".join(figure.get_suptitle().split())
+    assert title.endswith("(the worst of 12 groups and sets)")
 
 
 def test_a_picture_of_a_loaded_posterior_is_the_same(pooled, adaptive, tmp_path):

@@ -1,12 +1,14 @@
 """Are points where a density is? Counts in cells of its domain, time by time.
 
-A cell is what is nearest to one center of the basis. Expected shares are integrals of the density
-of a draw over the cell. The statistic is that of Freeman and Tukey, ``sum over cells of
+A cell is what is nearest to one center of the basis; for all times together there are also finer
+ones, spread as the points should be, with some points in each. Expected shares are integrals of the
+density of a draw over the cell. The statistic is that of Freeman and Tukey, ``sum over cells of
 (sqrt(count) - sqrt(expected))^2``, of the data and of data drawn from the same draw.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,62 +27,112 @@ if TYPE_CHECKING:
 
 # Draws of the posterior whose shares are worked out, and data sets drawn from them at each time.
 DRAWS, REPLICATIONS = 100, 4000
+REPLICATIONS_EACH = 300
 # Nodes of the domain that a cell must hold; smaller ones go to their neighbours.
 FEWEST_NODES = 4
+# Draws for which nodes are made fine enough; points that a fine cell holds, and how many there are.
+TRIED, POINTS_A_CELL, MAX_CELLS = 32, 6, 300
+ALL_TIMES = "all times"
 SAYS = "there are more or fewer points in some places"
+SAYS_FINE = (
+    "points crowd in places that are smaller than the basis can follow, or are missing there"
+)
 
 
 def cell_counts(tree: xr.DataTree, field: Field, rng: np.random.Generator) -> dict[str, Seen]:
-    """What counts in cells say, by time."""
+    """What counts in cells say: of the basis time by time, and in finer ones of all times."""
     theta = tree["posterior"]["theta"].to_numpy()
     flat = theta.reshape(-1, *theta.shape[2:])
-    flat = flat[np.arange(DRAWS) * len(flat) // DRAWS]
-    centers, shares = _shares(field, flat)
-    tree_of_centers = cKDTree(centers)
-    labels = tuple(f"near {_place(field, center)}" for center in centers)
-    look = Look("points in cells", labels, lambda x: x, SAYS)
+    masses = Masses.of(field, flat[np.arange(DRAWS) * len(flat) // DRAWS])
     points = tree["observed_data"]["points"].to_numpy()
-    groups = tree["observed_data"]["group"].to_numpy().astype(str)
+    owners = tree["observed_data"]["group"].to_numpy().astype(str)
+    times = tree["posterior"]["group"].to_numpy().astype(str).tolist()
+    cells = masses.cells(field.model.table, FEWEST_NODES)
+    look = Look("points in cells", cells.labels(field), lambda x: x, SAYS)
     found = {}
-    for time, label in enumerate(tree["posterior"]["group"].to_numpy().astype(str)):
-        own = points[groups == label]
-        if not len(own):
-            continue
-        counts = np.bincount(tree_of_centers.query(own)[1], minlength=len(centers)).astype(float)
-        compared = _compared(counts, shares[:, time], rng)
-        found[str(label)] = Seen(
-            np.nan, np.nan, np.nan, float(REPLICATIONS), np.nan, "", len(own), ((look, compared),),
-            (Picture.cells(compared.observed, compared.expected),),
-            np.zeros((0, points.shape[1])),
-        )  # fmt: skip
-    return found
+    for time, label in enumerate(times):
+        own = points[owners == label]
+        if len(own):
+            compared = _compared(cells.counts(own), cells.shares[:, time], len(times) + 1, rng)
+            found[label] = _seen(own, [(look, compared)])
+    weights = np.array([np.sum(owners == label) for label in times], dtype=float)
+    fine = masses.cells(masses.centers(weights, rng), 1)
+    look = Look("points in fine cells", fine.labels(field), lambda x: x, SAYS_FINE)
+    shares = np.tensordot(fine.shares, weights / weights.sum(), axes=(1, 0))
+    together = _seen(points, [(look, _compared(fine.counts(points), shares, len(times) + 1, rng))])
+    if len(times) == 1:
+        return {times[0]: _seen(points, [*found[times[0]].compared, *together.compared])}
+    return {**found, ALL_TIMES: together} if found else {}
 
 
-def _shares(field: Field, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Centers with cells of their own, and their shares of each density, (draw, time, cell)."""
-    model, rows = field.model, theta.reshape(-1, theta.shape[-1])
-    nodes = fine_nodes(model, rows)
-    centers = model.table
-    owned = np.bincount(cKDTree(centers).query(nodes.points)[1], minlength=len(centers))
-    centers = centers[owned >= min(FEWEST_NODES, owned.max())]
-    cell = cKDTree(centers).query(nodes.points)[1]
-    order = np.argsort(cell, kind="stable")
-    starts = np.searchsorted(cell[order], np.arange(len(centers)))
-    statistics = model.statistics(nodes.points[order])
-    # Weights at the ends of a midpoint rule may be below zero; as parts of a sum they do no harm.
-    weights = nodes.weights[order]
-    shares = np.empty((len(rows), len(centers)))
-    for k, row in enumerate(rows):
-        values = statistics @ row
-        mass = weights * np.exp(values - values.max())
-        shares[k] = np.maximum(np.add.reduceat(mass, starts), 0.0)
-    shares /= shares.sum(axis=1, keepdims=True)
-    return centers, shares.reshape(*theta.shape[:2], -1)
+def _seen(points: FloatArray, compared: list[tuple[Look, Compared]]) -> Seen:
+    pictures = tuple(Picture.cells(each.observed, each.expected) for _, each in compared)
+    return Seen(
+        np.nan, np.nan, np.nan, float(REPLICATIONS), np.nan, "", len(points), tuple(compared),
+        pictures, np.zeros((0, points.shape[1])),
+    )  # fmt: skip
 
 
-def _compared(counts: FloatArray, shares: FloatArray, rng: np.random.Generator) -> Compared:
-    total = int(counts.sum())
-    chosen = shares[np.arange(REPLICATIONS) * len(shares) // REPLICATIONS]
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Parts of the domain, each nearest to its center, and their shares by draw and time."""
+
+    centers: FloatArray
+    shares: FloatArray
+
+    def counts(self, points: FloatArray) -> FloatArray:
+        """How many points are in each."""
+        near = cKDTree(self.centers).query(points)[1]
+        return np.bincount(near, minlength=len(self.centers)).astype(float)
+
+    def labels(self, field: Field) -> tuple[str, ...]:
+        """Where they are, in the user's coordinates."""
+        places = user_coordinates(field, self.centers)
+        return tuple(f"near {', '.join(f'{value:.5g}' for value in each)}" for each in places)
+
+
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """Densities of draws at nodes of the domain, times their weights, (draw, time, node)."""
+
+    points: FloatArray
+    mass: FloatArray
+
+    @classmethod
+    def of(cls, field: Field, theta: FloatArray) -> Masses:
+        rows = theta.reshape(-1, theta.shape[-1])
+        nodes = fine_nodes(field.model, rows[:: max(1, len(rows) // TRIED)])
+        values = rows @ field.model.statistics(nodes.points).T
+        # Weights at the ends of a midpoint rule may be below zero; as parts of a sum they do no
+        # harm, and of single nodes next to none.
+        mass = nodes.weights * np.exp(values - values.max(axis=1, keepdims=True))
+        mass = np.maximum(mass, 0.0)
+        mass /= mass.sum(axis=1, keepdims=True)
+        return cls(nodes.points, mass.reshape(*theta.shape[:2], -1))
+
+    def centers(self, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Centers of cells that hold some points each, spread as the points should be."""
+        count = int(np.clip(weights.sum() // POINTS_A_CELL, 2, MAX_CELLS))
+        mean = np.tensordot(weights / weights.sum(), self.mass.mean(axis=0), axes=(0, 0))
+        chosen = rng.choice(len(mean), min(count, int((mean > 0).sum())), False, mean / mean.sum())
+        return self.points[chosen]
+
+    def cells(self, centers: FloatArray, fewest: int) -> Cells:
+        """Cells around centers with enough nodes of their own."""
+        owned = np.bincount(cKDTree(centers).query(self.points)[1], minlength=len(centers))
+        centers = centers[owned >= min(fewest, owned.max())]
+        cell = cKDTree(centers).query(self.points)[1]
+        order = np.argsort(cell, kind="stable")
+        starts = np.searchsorted(cell[order], np.arange(len(centers)))
+        return Cells(centers, np.add.reduceat(self.mass[..., order], starts, axis=-1))
+
+
+def _compared(
+    counts: FloatArray, shares: FloatArray, comparisons: int, rng: np.random.Generator
+) -> Compared:
+    """Counts beside those of data drawn from draws; as many as tell p-values of so many apart."""
+    total, size = int(counts.sum()), max(REPLICATIONS, REPLICATIONS_EACH * comparisons)
+    chosen = shares[np.arange(size) * len(shares) // size]
     expected = total * chosen
     drawn = rng.multinomial(total, chosen)
     ours, theirs = (
@@ -88,10 +140,5 @@ def _compared(counts: FloatArray, shares: FloatArray, rng: np.random.Generator) 
     )
     p_value = float((1 + (theirs >= ours).sum()) / (1 + len(ours)))
     mean = expected.mean(axis=0)
-    spread = np.sqrt(np.maximum(drawn.var(axis=0), 1 / REPLICATIONS))
+    spread = np.sqrt(np.maximum(drawn.var(axis=0), 1 / size))
     return Compared((counts - mean) / spread, counts, mean, p_value)
-
-
-def _place(field: Field, center: FloatArray) -> str:
-    at = user_coordinates(field, center[None])[0]
-    return ", ".join(f"{value:.5g}" for value in at)
