@@ -68,8 +68,8 @@ def cell_counts(tree: xr.DataTree, field: Field, rng: np.random.Generator) -> di
 def _seen(points: FloatArray, compared: list[tuple[Look, Compared]]) -> Seen:
     pictures = tuple(Picture.cells(each.observed, each.expected) for _, each in compared)
     return Seen(
-        np.nan, np.nan, np.nan, float(REPLICATIONS), np.nan, "", len(points), tuple(compared),
-        pictures, np.zeros((0, points.shape[1])),
+        np.nan, np.nan, np.nan, np.nan, float(REPLICATIONS), np.nan, "", len(points),
+        tuple(compared), pictures, np.zeros((0, points.shape[1])),
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def verify_again(tree: xr.DataTree, model: Any, field: Any, seed: int) -> xr.Dat
             found = dict(_from_tree(tree, model, rngs))
     stored = record(found)
     if "verification" in tree.children:
-        for name in ("strays",):
+        for name in ("strays", "strays_at_draws"):
             stored[name] = tree["verification"][name].reindex(group=stored["group"])
     again = tree.copy()
     again["verification"] = xr.DataTree(stored)
@@ -154,7 +154,7 @@ def record(found: Mapping[str, Seen]) -> xr.Dataset:
     """Numbers by group, by kind of statistic (``look``) and by statistic, and simulated rows."""
     import xarray as xr
 
-    numbers = ("strays", "near", "near_from_rows", "worth", "moments", "rows")
+    numbers = ("strays", "strays_at_draws", "near", "near_from_rows", "worth", "moments", "rows")
     looks = [(label, look, each) for label, own in found.items() for look, each in own.compared]
     tops = [each.worst for *_, each in looks]
     by_look = {

@@ -89,8 +89,11 @@ class Seen:
     """What one group's fit saw of itself."""
 
     strays: float
-    """Share of simulated rows with a higher ratio to noise than any row or noise point; NaN
-    without noise."""
+    """Share of simulated rows with a higher ratio to noise than any row or noise point, at the
+    posterior mean; NaN without noise."""
+    strays_at_draws: float
+    """The same in the mean over draws. Where the posterior is wide it is larger also for models
+    that are right: a model other than the truth always has higher ratios than the data."""
     near: float
     """Share of rows simulated from the base that are as near to a row as rows are."""
     near_from_rows: float
@@ -148,8 +151,10 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
         name, of = look.shown(each.worst)
         pictures.append(Picture.of(name, of(rows), of(simulated)))
     near = Nearness.of(fit.model.space, rows)
+    strays, strays_at_draws = _strays(fit, simulated)
     return Seen(
-        strays=_strays(fit, rows, simulated),
+        strays=strays,
+        strays_at_draws=strays_at_draws,
         near=near.share(simulated[:FROM_ROWS]),
         near_from_rows=near.share(from_rows),
         worth=worth,
@@ -198,26 +203,27 @@ def _slopes(model: Any, theta: FloatArray, x: FloatArray) -> FloatArray:
         return np.asarray(jax.jit(jax.jacfwd(model.flat_log_density))(theta, x), dtype=float)
 
 
-def _strays(fit: Fitted, rows: FloatArray, simulated: FloatArray) -> float:
-    """Share of the model's mass at ratios to noise beyond those of all rows and noise points."""
+def _strays(fit: Fitted, simulated: FloatArray) -> tuple[float, float]:
+    """Share of the model's mass at ratios to noise beyond those of all rows and noise points.
+
+    At the typical theta, where the simulated rows are from, and in the mean over draws, by weights.
+    """
     if fit.noise is None:
-        return np.nan
+        return np.nan, np.nan
     noise, points = fit.noise
-    draws = _spread(fit.draws, STRAY_DRAWS)
-    at = kernels(fit.model, np.vstack([fit.typical, draws]), simulated)
+    params = np.vstack([fit.typical, _spread(fit.draws, STRAY_DRAWS)])
+    at = kernels(fit.model, params, simulated)
     with np.errstate(divide="ignore"):
         ratio = at - np.asarray(noise.log_density(simulated))
-    at_rows = _ratios(fit, draws, fit.rows, points.log_density_at_data)
-    at_noise = _ratios(fit, draws, points.points, points.log_density)
+    at_rows = _ratios(fit, params, fit.rows, points.log_density_at_data)
+    at_noise = _ratios(fit, params, points.points, points.log_density)
     limit = np.maximum(at_rows.max(axis=1), at_noise.max(axis=1, initial=-np.inf))
-    weights = at[1:] - at[0]  # the rows are those of the typical theta
+    beyond = ratio > limit[:, None]
+    weights = at[1:] - at[0]
     weights = weights - logsumexp(weights, axis=1, keepdims=True)
-    effective = np.exp(-logsumexp(2 * weights, axis=1))
-    shares = (np.exp(weights) * (ratio[1:] > limit[:, None])).sum(axis=1)
-    known = effective >= FEWEST_EFFECTIVE
-    if not known.any():  # so wide a posterior: the typical theta stands for it
-        return float((ratio[0] > limit.mean()).mean())
-    return float(shares[known].mean())
+    known = np.exp(-logsumexp(2 * weights, axis=1)) >= FEWEST_EFFECTIVE
+    shares = (np.exp(weights) * beyond[1:]).sum(axis=1)
+    return float(beyond[0].mean()), float(shares[known].mean()) if known.any() else np.nan
 
 
 def _ratios(fit: Fitted, draws: FloatArray, x: FloatArray, log_noise: FloatArray) -> FloatArray:
