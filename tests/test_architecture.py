@@ -242,6 +242,7 @@ ALLOWED = {
         "priors",
         "progress",
         "spaces",
+        "threads",
     },
     "baselines": {"base", "dates", "diagnostics", "events", "progress", "spaces"},
     "metrics": {"base", "spaces"},

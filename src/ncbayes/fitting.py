@@ -130,10 +130,11 @@ def fit(
     seen = tuple(thin_lines(model.space, groups, columns))
     for line in seen:  # before hours of sampling; the result says it too
         warnings.warn(line, FitWarning, stacklevel=2)
-    return fitted(
-        model, groups, noise, prior, noise_ratio, options, field_of(model), columns=columns,
-        seen=seen,
-    )  # fmt: skip
+    with single_threaded():  # once: to look for the libraries whose threads there are takes time
+        return fitted(
+            model, groups, noise, prior, noise_ratio, options, field_of(model), columns=columns,
+            seen=seen,
+        )  # fmt: skip
 
 
 def fitted(

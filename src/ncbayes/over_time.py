@@ -23,6 +23,7 @@ from ncbayes.posterior import Posterior
 from ncbayes.priors import RandomWalk
 from ncbayes.progress import Progress, tell
 from ncbayes.spaces import Box, Region
+from ncbayes.threads import single_threaded
 
 # The paper's alpha of adaptive noise in its section 4.
 ALPHA = 0.2
@@ -164,7 +165,8 @@ def fit_events(
         places = None if found.places is None else tuple(found.places.tolist())
         prior = RandomWalk(times=places, initial="separate")
     made = _noise(noise, groups, pooled, space)
-    return fitted(model, groups, made, prior, noise_ratio, options, field, calls)
+    with single_threaded():
+        return fitted(model, groups, made, prior, noise_ratio, options, field, calls)
 
 
 def _is_word(noise: object, word: str) -> bool:

@@ -90,6 +90,12 @@ def sparse(rng):
     return x
 
 
+def exclusive(rng):
+    x = (rng.random((300, 4)) < 0.5).astype(float)
+    x[:, 2] = (x[:, 0] != x[:, 1]) ^ (rng.random(300) < 0.15)
+    return x
+
+
 def blocks(rng):
     groups = np.repeat([0, 1], 6)
     chance = np.where(groups[:, None] == groups, 0.6, 0.05)
@@ -105,6 +111,7 @@ WRONG = {
     "two sides": (ncb.models.VonMises(), bimodal, "second harmonics"),
     "heavy tails": (ncb.models.Gaussian(2), lambda rng: rng.standard_t(2.5, (200, 2)), "margins"),
     "many zeros": (ncb.models.Ising(5), sparse, "ones in a row"),
+    "three columns": (ncb.models.Ising(4), exclusive, "triples"),
     "blocks": (ncb.models.ERGM(12, ["edges"]), blocks, "shared partners"),
     "a tail of counts": (ncb.models.ConwayMaxwell(1, edges=[], most=30), tailed, "margins"),
 }

@@ -6,6 +6,7 @@ bins of margins are quantiles of simulated rows, so they are fixed before the da
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
@@ -24,7 +25,7 @@ SHARES = (0.005, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995)
 FARTHEST = 6.0
 # Bins of a count (ones in a row, shared partners, steps from node to node); what is more is one.
 LARGEST_COUNT = 12
-# Pairs of columns that are looked at, chosen evenly if there are more.
+# Pairs and triples of columns that are looked at, chosen evenly if there are more.
 MAX_PAIRS = 500
 
 
@@ -138,6 +139,13 @@ def _(space: Binary, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
 
     yield Look("shares", tuple(names), ones, "shares of ones in a column differ")
     yield _products("pairs", names, _pairs(len(names)), ones, "correlations differ")
+    three = _chosen(len(names), 3)
+    yield Look(
+        "triples",
+        tuple(", ".join(names[j] for j in each) for each in three),
+        lambda x: np.prod([ones(x)[:, [each[k] for each in three]] for k in range(3)], axis=0),
+        "three columns are one together more or less often than pairs of them explain",
+    )
     total = _bins(ones(simulated).sum(axis=1))
 
     def in_row(k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
@@ -382,7 +390,7 @@ def _between(bins: Bins) -> list[str]:
 def _products(
     name: str,
     names: Sequence[str],
-    chosen: list[tuple[int, int]],
+    chosen: list[tuple[int, ...]],
     of: Callable[[FloatArray], FloatArray],
     says: str,
 ) -> Look:
@@ -395,13 +403,20 @@ def _products(
     return Look(name, tuple(f"{names[j]}, {names[k]}" for j, k in chosen), values, says)
 
 
-def _pairs(columns: int) -> list[tuple[int, int]]:
-    every = list(combinations(range(columns), 2))
-    if len(every) <= MAX_PAIRS:
-        return every
-    return [every[k] for k in np.linspace(0, len(every) - 1, MAX_PAIRS).astype(int)]
+def _pairs(columns: int) -> list[tuple[int, ...]]:
+    return _chosen(columns, 2)
 
 
-def _ends(chosen: list[tuple[int, int]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _chosen(columns: int, size: int) -> list[tuple[int, ...]]:
+    """Sets of so many columns: all of them, or some that are evenly spread over all."""
+    count = math.comb(columns, size)
+    if count <= MAX_PAIRS:
+        return list(combinations(range(columns), size))
+    wanted = set(np.linspace(0, count - 1, MAX_PAIRS).astype(int).tolist())
+    every = combinations(range(columns), size)
+    return [each for number, each in enumerate(every) if number in wanted]
+
+
+def _ends(chosen: list[tuple[int, ...]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     ends = np.array(chosen, dtype=np.intp).reshape(-1, 2)
     return ends[:, 0], ends[:, 1]
