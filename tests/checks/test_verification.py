@@ -7,6 +7,7 @@ import pytest
 
 import ncbayes as ncb
 from ncbayes.base import NoiseSet
+from ncbayes.checks import records
 from ncbayes.checks.verification import Fitted, Nearness, seen
 
 SHORT = {"draws": 300, "tune": 200, "chains": 2, "cores": 1, "seed": 1, "progress": False}
@@ -209,3 +210,15 @@ def test_a_model_that_cannot_be_simulated_says_so():
     assert posterior.verdict().grade in ("fair", "poor", "failed")
     with pytest.raises(ncb.InputError, match=r"Mute.* has neither sample nor sweep"):
         ncb.predictive.verify(posterior, Mute())
+
+
+def test_a_mistake_in_a_model_loses_no_run(monkeypatch):
+    def broken(fit, rng):
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr(records, "seen", broken)
+    model = ncb.models.VonMises()
+    posterior = fit(model, model.sample(np.array([1.0, 0.0]), 60, np.random.default_rng(1)))
+    assert posterior.theta.sizes["draw"] == SHORT["draws"]
+    assert grade(posterior, "unverified") == "fair"
+    assert "KeyError: 'a mistake'" in posterior.verdict().of("verification")[-1].line

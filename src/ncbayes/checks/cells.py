@@ -19,7 +19,7 @@ from ncbayes.checks.comparisons import Compared
 from ncbayes.checks.row_statistics import Look
 from ncbayes.checks.verification import Picture, Seen
 from ncbayes.fields import Field
-from ncbayes.integration import fine_nodes
+from ncbayes.integration import nodes_of
 from ncbayes.sites import user_coordinates
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ DRAWS, REPLICATIONS = 100, 4000
 REPLICATIONS_EACH = 300
 # Nodes of the domain that a cell must hold; smaller ones go to their neighbours.
 FEWEST_NODES = 4
-# Draws for which nodes are made fine enough; points that a fine cell holds, and how many there are.
-TRIED, POINTS_A_CELL, MAX_CELLS = 32, 6, 300
+# Points that a fine cell holds, and how many cells there are.
+POINTS_A_CELL, MAX_CELLS = 6, 300
+# Nodes along the longest side by dimension, and as a power of two in more; densities by draw, time
+# and node (80 MB), and the fewest draws.
+SIZES, POWER, MOST_ENTRIES, FEWEST_DRAWS = {1: 512, 2: 64, 3: 16}, 12, 10_000_000, 10
 ALL_TIMES = "all times"
 SAYS = "there are more or fewer points in some places"
 SAYS_FINE = (
@@ -43,7 +46,7 @@ def cell_counts(tree: xr.DataTree, field: Field, rng: np.random.Generator) -> di
     """What counts in cells say: of the basis time by time, and in finer ones of all times."""
     theta = tree["posterior"]["theta"].to_numpy()
     flat = theta.reshape(-1, *theta.shape[2:])
-    masses = Masses.of(field, flat[np.arange(DRAWS) * len(flat) // DRAWS])
+    masses = Masses.of(field, flat)
     points = tree["observed_data"]["points"].to_numpy()
     owners = tree["observed_data"]["group"].to_numpy().astype(str)
     times = tree["posterior"]["group"].to_numpy().astype(str).tolist()
@@ -100,15 +103,17 @@ class Masses:
 
     @classmethod
     def of(cls, field: Field, theta: FloatArray) -> Masses:
-        rows = theta.reshape(-1, theta.shape[-1])
-        nodes = fine_nodes(field.model, rows[:: max(1, len(rows) // TRIED)])
-        values = rows @ field.model.statistics(nodes.points).T
-        # Weights at the ends of a midpoint rule may be below zero; as parts of a sum they do no
-        # harm, and of single nodes next to none.
-        mass = nodes.weights * np.exp(values - values.max(axis=1, keepdims=True))
-        mass = np.maximum(mass, 0.0)
-        mass /= mass.sum(axis=1, keepdims=True)
-        return cls(nodes.points, mass.reshape(*theta.shape[:2], -1))
+        """Of some of the draws (draw, time, coefficient), as many as memory is meant for."""
+        model = field.model
+        nodes = nodes_of(model.space, SIZES.get(model.space.dimension, POWER))
+        count = MOST_ENTRIES // (theta.shape[1] * len(nodes.points))
+        count = int(np.clip(count, FEWEST_DRAWS, DRAWS))
+        chosen = theta[np.arange(count) * len(theta) // count]
+        values = chosen @ model.statistics(nodes.points).T
+        # Corrections at the ends of a midpoint rule may make a weight negative.
+        weights = np.maximum(nodes.weights, 1e-3 * np.median(nodes.weights))
+        mass = weights * np.exp(values - values.max(axis=-1, keepdims=True))
+        return cls(nodes.points, mass / mass.sum(axis=-1, keepdims=True))
 
     def centers(self, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Centers of cells that hold some points each, spread as the points should be."""

@@ -46,6 +46,9 @@ def verify(
     except KeyboardInterrupt:
         tree.attrs["not_verified"] = "it was interrupted"
         return
+    except Exception as mistake:  # whatever a model of the user's does: the draws are there
+        tree.attrs["not_verified"] = f"{type(mistake).__name__}: {mistake}".splitlines()[0]
+        return
     if not found:
         tree.attrs["not_verified"] = "there are no rows to compare with"
         return
