@@ -11,7 +11,7 @@ from scipy.special import chdtri
 from ncbayes import diagnostics
 from ncbayes.concerns import Concern, Grade, Verdict
 from ncbayes.modes import mode_line
-from ncbayes.reports import grade_of_noise, noise_words
+from ncbayes.reports import WIDER, grade_of_noise, noise_words
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -398,6 +398,8 @@ def _predictions(tree: xr.DataTree, stored: xr.Dataset) -> Iterator[Concern]:
     )
     short = f"simulated data do not look like the data{where} ({worst['says'].item()})"
     remedy = "look at plots.predictions(posterior), and try a model that can follow this"
+    if "noise" in tree.children and float(tree["noise"]["widening"].max()) > WIDER["poor"]:
+        remedy = "mend the noise first: a fit that knows so little need not be where the data are"
     yield Concern("predictions", "predictions", "poor", line, remedy, facts, short)
 
 

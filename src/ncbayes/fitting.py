@@ -120,7 +120,8 @@ def fit(
         function that is called with a ``ProgressEvent``.
     verify
         Whether the fit looks at itself: rows are simulated from it and set beside the data
-        (``posterior.verdict()``). It takes some hundredths of the fit's time.
+        (``posterior.verdict()``). It takes about a tenth of a fit of a second, less of longer
+        ones.
     """
     if not isinstance(model, Energy):
         model = inputs.checked_model(model)

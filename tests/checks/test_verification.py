@@ -222,3 +222,14 @@ def test_a_mistake_in_a_model_loses_no_run(monkeypatch):
     assert posterior.theta.sizes["draw"] == SHORT["draws"]
     assert grade(posterior, "unverified") == "fair"
     assert "KeyError: 'a mistake'" in posterior.verdict().of("verification")[-1].line
+
+
+@pytest.mark.parametrize(("ones", "far"), [(1, False), (40, True)])
+def test_one_row_that_is_never_simulated_is_no_wonder(ones, far, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([np.arange(200) < ones, rng.random(200) < 0.5]).astype(float)
+    theta = np.array([-40.0, 0.0, 0.0])  # the first column is never one
+    draws = theta + 0.01 * rng.standard_normal((64, 3))
+    found = seen(Fitted(ncb.models.Ising(2), rows, theta, draws), rng)
+    assert np.isfinite(found.moments)
+    assert (found.moments > 5) == far

@@ -236,7 +236,7 @@ def test_data_that_have_changed_are_not_taken_for_those_of_the_run(graph_run, tm
 
 def test_a_check_of_a_density_looks_at_every_time(density_run):
     found = document("check", density_run, "--json", code=1)
-    assert found["predictions"]["facts"][0]["comparisons"] == 2
+    assert found["predictions"]["facts"][0]["comparisons"] == 3  # and all times
     assert found["predictions"]["grade"] == "good"
 
 

@@ -169,9 +169,11 @@ def test_of_several_groups_the_worst_is_shown_or_the_one_asked_for(groups):
 
 
 def test_cells_of_densities_are_a_picture(densities, drawn):
-    left, right = drawn(plots.predictions(densities)).axes
-    assert [text.get_text() for text in left.get_yticklabels()] == ["points in cells"]
-    assert right.get_xlabel() == "places, by expected points"
+    for group, look in (("1", "points in cells"), (None, "points in")):
+        left, right = drawn(plots.predictions(densities, group=group)).axes
+        (label,) = [text.get_text() for text in left.get_yticklabels()]
+        assert label.startswith(look)
+        assert right.get_xlabel() == "places, by expected points"
     with pytest.raises(ncb.InputError, match=r"^group must be one of the posterior's groups"):
         plots.predictions(densities, group="3")
 

@@ -612,7 +612,7 @@ def test_verification_says_what_its_numbers_mean(opened, failed, city):
     items = [text.partition(":")[0] for text in section.locator("li").all_inner_texts()]
     assert items == ["log Z", "Mass elsewhere", "Near", "Simulated"]
     section = part(opened("city"), "Verification")
-    assert section.locator("tbody tr").count() == city.data["verification"].sizes["group"]
+    assert section.locator("tbody tr").count() == city.data["posterior"].sizes["group"]
     assert "counted in cells" in section.locator("li").last.inner_text()
 
 

@@ -74,7 +74,7 @@ def _looks(space: Any, simulated: FloatArray, names: list[str]) -> Iterator[Look
         "spread, skewness or tails of a column differ",
         partial(_column, names),
     )
-    chosen = _pairs(len(names))
+    chosen = _chosen(len(names), 2)
     yield _products("pairs", names, chosen, standard, "correlations differ")
     bent = tuple(f"{names[j]}^2 {names[k]}" for i, k in chosen for j, k in ((i, k), (k, i)))
     one, other = _ends(chosen)
@@ -90,7 +90,7 @@ def _looks(space: Any, simulated: FloatArray, names: list[str]) -> Iterator[Look
 @_looks.register
 def _(space: Torus, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
     """Angles: first and second harmonics of columns, and of differences and sums of pairs."""
-    chosen = _pairs(len(names))
+    chosen = _chosen(len(names), 2)
     one, other = _ends(chosen)
     yield _harmonic("directions", names, 1, lambda x: x, "directions or their spread differ")
     yield _harmonic(
@@ -138,7 +138,7 @@ def _(space: Binary, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
         return np.asarray(x == 1, dtype=float)
 
     yield Look("shares", tuple(names), ones, "shares of ones in a column differ")
-    yield _products("pairs", names, _pairs(len(names)), ones, "correlations differ")
+    yield _products("pairs", names, _chosen(len(names), 2), ones, "correlations differ")
     three = _chosen(len(names), 3)
     yield Look(
         "triples",
@@ -185,7 +185,7 @@ def _(space: Counts, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
         "counts vary more or less than the model allows",
         partial(_column, names),
     )
-    yield _products("pairs", names, _pairs(len(names)), standard, "correlations differ")
+    yield _products("pairs", names, _chosen(len(names), 2), standard, "correlations differ")
     if len(names) > 1:
         total = _margins(simulated.sum(axis=1, keepdims=True), ["total"])
         yield Look(
@@ -401,10 +401,6 @@ def _products(
         return np.asarray(z[:, one] * z[:, other])
 
     return Look(name, tuple(f"{names[j]}, {names[k]}" for j, k in chosen), values, says)
-
-
-def _pairs(columns: int) -> list[tuple[int, ...]]:
-    return _chosen(columns, 2)
 
 
 def _chosen(columns: int, size: int) -> list[tuple[int, ...]]:

@@ -184,11 +184,13 @@ def _own(
         )
         return Own.spread(change.T), np.nan, ""
     data, model = (_slopes(fit.model, fit.typical, x) for x in (rows, simulated))
-    scale = np.sqrt(np.maximum(model.var(axis=0), 1e-300))
+    # Of both together: a statistic that no simulated row has, and one of the data, is no wonder.
+    variance = np.vstack([data, model]).var(axis=0)
     # The posterior spread of the model's means: Cov(s) (theta - mean theta).
     moved = (draws - draws.mean(axis=0)) @ np.atleast_2d(np.cov(model, rowvar=False))
-    error = np.sqrt(scale**2 * (1 / len(rows) + 1 / len(simulated)) + moved.var(axis=0))
-    off = np.abs(data.mean(axis=0) - model.mean(axis=0)) / error
+    error = np.sqrt(variance * (1 / len(rows) + 1 / len(simulated)) + moved.var(axis=0))
+    gap = np.abs(data.mean(axis=0) - model.mean(axis=0))
+    off = np.where(variance > 0, gap / np.where(error > 0, error, 1.0), 0.0)
     worst = int(np.argmax(off))
     names = [name for block in fit.model.groups.values() for name in block]
     return Own.of(data, model), float(off[worst]), str(names[worst])
