@@ -235,9 +235,11 @@ def test_data_that_have_changed_are_not_taken_for_those_of_the_run(graph_run, tm
 
 
 def test_a_check_of_a_density_looks_at_every_time(density_run):
-    found = document("check", density_run, "--json", code=1)
-    assert found["predictions"]["facts"][0]["comparisons"] == 3  # and all times
-    assert found["predictions"]["grade"] == "good"
+    (found,) = document("check", density_run, "--json", code=1)["predictions"]["facts"]
+    stored = ncb.load(density_run / "posterior.nc").data["verification"].to_dataset()
+    assert found["comparisons"] == len(stored["p_value"]) == 3
+    assert stored["look_group"].values[-1] == "all times"
+    assert stored["p_value"].values[:2].min() > 0.001  # the basis follows each time
 
 
 def test_without_its_folder_a_posterior_is_not_looked_at_again(graph_run):
