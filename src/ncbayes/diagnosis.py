@@ -93,7 +93,8 @@ def convergence(tree: xr.DataTree) -> Iterator[Concern]:
         line, _, remedy = mode_line(kind, r_hat, name).partition("; ")
         yield Concern("modes", "convergence", "poor", line, remedy, {"r_hat": r_hat})
         measured = [each for each in measured if each[0].startswith("log_z")]
-    yield graded_convergence(measured, chains, draws)
+    if measured:
+        yield graded_convergence(measured, chains, draws)
 
 
 def graded_convergence(

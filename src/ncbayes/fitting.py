@@ -120,8 +120,7 @@ def fit(
         function that is called with a ``ProgressEvent``.
     verify
         Whether the fit looks at itself: rows are simulated from it and set beside the data
-        (``posterior.verdict()``). It takes about a tenth of a fit of a second, less of longer
-        ones.
+        (``posterior.verdict()``).
     """
     if not isinstance(model, Energy):
         model = inputs.checked_model(model)
