@@ -60,7 +60,8 @@ ALLOWED = {
     "diagnostics": {"base", "modes"},
     "modes": set(),
     "concerns": set(),
-    "diagnosis": {"concerns", "diagnostics", "modes", "reports"},
+    "mixing": {"concerns", "diagnostics", "modes"},
+    "diagnosis": {"concerns", "diagnostics", "mixing", "reports"},
     "checks": {
         "assembly",
         "autodiff",
@@ -216,6 +217,7 @@ ALLOWED = {
         "diagnostics",
         "fields",
         "graphs",
+        "mixing",
         "posterior",
         "readout",
         "reports",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ncbayes as ncb
-from ncbayes import diagnosis, diagnostics
+from ncbayes import diagnosis, diagnostics, mixing
 from ncbayes.concerns import Concern, Verdict, alarms, worst
 
 SHORT = {"draws": 400, "tune": 100, "chains": 2, "cores": 1, "seed": 1, "progress": False}
@@ -31,7 +31,7 @@ def concern(tree, kind):
 def test_the_limit_of_r_hat_holds_for_chains_that_mix(seed):
     """R-hat of independent draws passes 1.01 by chance; the limit knows how often."""
     rng = np.random.default_rng(seed)
-    limit = diagnosis.r_hat_limit(400.0, 2)
+    limit = mixing.r_hat_limit(400.0, 2)
     above = passed = 0
     for _ in range(300):
         *_, r_hat = diagnostics.convergence(rng.normal(size=(2, 200)), np.zeros(200, int))
@@ -39,7 +39,7 @@ def test_the_limit_of_r_hat_holds_for_chains_that_mix(seed):
         passed += r_hat > limit
     assert above > 10  # which is why there is a limit
     assert passed <= 2
-    assert diagnosis.r_hat_limit(10_000.0, 4) == diagnostics.WORST_R_HAT
+    assert mixing.r_hat_limit(10_000.0, 4) == diagnostics.WORST_R_HAT
     # The broken twin: one chain elsewhere.
     shifted = rng.normal(size=(2, 200)) + np.array([[0.0], [1.0]])
     assert diagnostics.convergence(shifted, np.zeros(200, int))[2] > limit
@@ -50,20 +50,20 @@ def rows(*r_hats, effective=5000.0):
 
 
 def test_a_few_r_hats_a_little_high_are_a_note_and_many_an_alarm():
-    good = diagnosis.graded_convergence(rows(*[1.0] * 100), 4, 1000)
+    good = mixing.graded_convergence(rows(*[1.0] * 100), 4, 1000)
     assert (good.grade, good.remedy) == ("good", "")
-    note = diagnosis.graded_convergence(rows(*[1.0] * 372, 1.011, 1.012), 4, 1000)
+    note = mixing.graded_convergence(rows(*[1.0] * 372, 1.011, 1.012), 4, 1000)
     assert (note.grade, note.remedy) == ("fair", "")
     assert note.line == "R-hat is a little above 1.01 for 2 of 374 quantities (worst 1.012, x373)"
-    many = diagnosis.graded_convergence(rows(*[1.0] * 80, *[1.02] * 20), 4, 1000)
+    many = mixing.graded_convergence(rows(*[1.0] * 80, *[1.02] * 20), 4, 1000)
     assert many.grade == "poor"
-    high = diagnosis.graded_convergence(rows(*[1.0] * 100, 1.3), 4, 1000)
+    high = mixing.graded_convergence(rows(*[1.0] * 100, 1.3), 4, 1000)
     assert high.grade == "poor"
     assert high.remedy == "use more draws, e.g. posterior.extend(draws=2000)"
 
 
 def test_few_effective_draws_give_one_number_of_draws():
-    found = diagnosis.graded_convergence(rows(1.0, effective=200.0), 4, 1000)
+    found = mixing.graded_convergence(rows(1.0, effective=200.0), 4, 1000)
     assert found.grade == "poor"
     assert found.facts["more_draws"] == 1000
     assert found.remedy == "use more draws, e.g. posterior.extend(draws=1000)"

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from ncbayes.base import FloatArray
 from ncbayes.checks.comparisons import Compared
-from ncbayes.checks.row_statistics import Look
+from ncbayes.checks.look import Look
 from ncbayes.checks.verification import Picture, Seen
 from ncbayes.fields import Field
 from ncbayes.integration import nodes_of

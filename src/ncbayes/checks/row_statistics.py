@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, singledispatch
 from itertools import combinations
 from typing import Any
@@ -17,38 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray
+from ncbayes.checks.graph_statistics import Stacks, graph_looks
+from ncbayes.checks.look import Bins, Look, bins_of
 from ncbayes.spaces import Binary, Counts, Graphs, GraphSets, Torus, default_names
 
-# Shares of simulated numbers below the ends of the bins of a margin: the outer ones see tails.
-SHARES = (0.005, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995)
 # Numbers beyond so many simulated standard deviations count as that many in powers.
 FARTHEST = 6.0
-# Bins of a count (ones in a row, shared partners, steps from node to node); what is more is one.
-LARGEST_COUNT = 12
 # Pairs and triples of columns that are looked at, chosen evenly if there are more.
 MAX_PAIRS = 500
-
-
-@dataclass(frozen=True)
-class Look:
-    """Statistics of one kind: ``values`` of points (n, d) are (n, len(labels)).
-
-    ``says`` is what it means, in words, if they differ between data and model. ``axis`` names
-    numbers whose histogram shows the difference in label k, and computes them; None: the
-    statistic itself.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    values: Callable[[FloatArray], FloatArray]
-    says: str
-    axis: Callable[[int], tuple[str, Callable[[FloatArray], FloatArray]]] | None = None
-
-    def shown(self, k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
-        """The name and function of the numbers to be pictured for label k."""
-        if self.axis is not None:
-            return self.axis(k)
-        return self.labels[k], lambda x: self.values(x)[:, k]
 
 
 def looks(space: Any, simulated: FloatArray, names: Sequence[str] = ()) -> list[Look]:
@@ -146,7 +121,7 @@ def _(space: Binary, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
         lambda x: np.prod([ones(x)[:, [each[k] for each in three]] for k in range(3)], axis=0),
         "three columns are one together more or less often than pairs of them explain",
     )
-    total = _bins(ones(simulated).sum(axis=1))
+    total = bins_of(ones(simulated).sum(axis=1))
 
     def in_row(k: int) -> tuple[str, Callable[[FloatArray], FloatArray]]:
         return "ones in a row", lambda x: ones(x).sum(axis=1)
@@ -200,7 +175,7 @@ def _(space: Counts, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
 @_looks.register
 def _(space: Graphs, simulated: FloatArray, names: list[str]) -> Iterator[Look]:
     """Graphs: degrees, shared partners of edges, distances, and dyads in both directions."""
-    yield from _of_graphs(lambda x: [(np.arange(len(x)), space.adjacency(x))], simulated, space)
+    yield from graph_looks(lambda x: [(np.arange(len(x)), space.adjacency(x))], simulated, space)
 
 
 @_looks.register
@@ -209,147 +184,12 @@ def _(space: GraphSets, simulated: FloatArray, names: list[str]) -> Iterator[Loo
         parts = zip(space.split(x), space.sets, strict=True)
         return [(rows, each.adjacency(dyads)) for (rows, dyads), each in parts if len(rows)]
 
-    yield from _of_graphs(stacks, simulated, space.sets[0])
-
-
-# Rows and the adjacency matrices (graph, node, node) of graphs of one size.
-Stacks = list[tuple[NDArray[np.intp], FloatArray]]
-
-
-def _of_graphs(
-    stacks: Callable[[FloatArray], Stacks], simulated: FloatArray, space: Graphs
-) -> Iterator[Look]:
-    """Shares of nodes, ties and pairs of each graph with so many ties, partners and steps."""
-    degrees = (lambda a: a.sum(axis=2), "nodes with few or many ties")
-    kinds: dict[str, tuple[Callable[[FloatArray], FloatArray], str]] = {
-        "degrees": degrees,
-        "shared partners": (_shared, "ties whose ends have so many neighbours in common"),
-        "distances": (_distances, "pairs of nodes so many steps apart"),
-    }
-    if space.directed:
-        del kinds["degrees"]
-        kinds |= {
-            "out-degrees": degrees,
-            "in-degrees": (lambda a: a.sum(axis=1), "nodes that few or many ties lead to"),
-            "reciprocity": (_both_ways, "pairs with ties in both directions"),
-        }
-    first = stacks(simulated)
-    for name, (of, words) in kinds.items():
-        values = np.concatenate([of(matrices).ravel() for _, matrices in first])
-        values = values[np.isfinite(values)]
-        bins = _bins(values if len(values) else np.zeros(1))
-        yield Look(
-            name,
-            tuple(f"{name}: {label}" for label in bins.labels),
-            partial(_shares_by_graph, stacks, of, bins),
-            f"{words} are more or less frequent",
-            partial(_of_all, stacks, of, name),
-        )
-    yield Look(
-        "spread of degrees",
-        ("variance of degrees",),
-        partial(_spread_of_degrees, stacks),
-        "nodes differ more or less in their number of ties",
-    )
-
-
-def _of_all(
-    stacks: Callable[[FloatArray], Stacks],
-    of: Callable[[FloatArray], FloatArray],
-    name: str,
-    k: int,
-) -> tuple[str, Callable[[FloatArray], FloatArray]]:
-    """Values of all nodes, ties or pairs of all graphs."""
-
-    def values(x: FloatArray) -> FloatArray:
-        found = np.concatenate([of(matrices).ravel() for _, matrices in stacks(x)])
-        return np.asarray(found[np.isfinite(found)])
-
-    return name, values
-
-
-def _spread_of_degrees(stacks: Callable[[FloatArray], Stacks], x: FloatArray) -> FloatArray:
-    found = np.zeros((len(x), 1))
-    for rows, matrices in stacks(x):
-        found[rows, 0] = matrices.sum(axis=2).var(axis=1)
-    return found
-
-
-def _shares_by_graph(
-    stacks: Callable[[FloatArray], Stacks],
-    of: Callable[[FloatArray], FloatArray],
-    bins: Bins,
-    x: FloatArray,
-) -> FloatArray:
-    """The share of each bin among the values of a graph that are numbers, (graph, bin)."""
-    found = np.zeros((len(x), len(bins.labels)))
-    for rows, matrices in stacks(x):
-        values = of(matrices)
-        known = np.isfinite(values)
-        shares = bins.shares(np.where(known, values, 0.0)) * known[..., None]
-        found[rows] = shares.sum(axis=1) / np.maximum(known.sum(axis=1), 1)[:, None]
-    return found
-
-
-def _shared(adjacency: FloatArray) -> FloatArray:
-    """Two-paths between the ends of each tie, (graph, node * node); NaN where there is none."""
-    paths = np.where(adjacency > 0, adjacency @ adjacency, np.nan)
-    return paths.reshape(len(adjacency), -1)
-
-
-def _both_ways(adjacency: FloatArray) -> FloatArray:
-    one, other = np.triu_indices(adjacency.shape[1], 1)
-    return np.asarray((adjacency * adjacency.transpose(0, 2, 1))[:, one, other])
-
-
-def _distances(adjacency: FloatArray) -> FloatArray:
-    """Steps from each node to each other; one more than there are nodes where there is no way."""
-    size = adjacency.shape[1]
-    steps = np.where(adjacency > 0, 1.0, size + 1.0)
-    reached = ties = (adjacency > 0).astype(np.float32)
-    for step in range(2, size):
-        further = ((reached @ ties > 0) & (steps > size)) & ~np.eye(size, dtype=bool)
-        if not further.any():
-            break
-        steps[further] = step
-        reached = np.maximum(reached, further.astype(np.float32))
-    return np.asarray(steps[:, ~np.eye(size, dtype=bool)])
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Intervals of whole numbers: those up to each end, and what is beyond the last."""
-
-    ends: FloatArray
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        lows = np.append(-np.inf, self.ends[:-1])
-        named = [
-            f"{high:g}" if high - low == 1 else f"up to {high:g}"
-            for low, high in zip(lows, self.ends, strict=True)
-        ]
-        return (*named, f"above {self.ends[-1]:g}")
-
-    def shares(self, values: FloatArray) -> FloatArray:
-        """One where a value is in the bin, (*values.shape, bin)."""
-        which = np.searchsorted(self.ends, values, side="left")
-        return np.asarray(which[..., None] == np.arange(len(self.ends) + 1), dtype=float)
-
-
-def _bins(values: FloatArray) -> Bins:
-    """One bin a value where there are few, else between quantiles of the values."""
-    kinds = np.unique(values)
-    if len(kinds) > LARGEST_COUNT:
-        kinds = np.unique(np.quantile(values, SHARES, method="inverted_cdf"))
-    elif len(kinds) > 1:
-        kinds = kinds[:-1]  # what is beyond the last end is a bin
-    return Bins(kinds.astype(float))
+    yield from graph_looks(stacks, simulated, space.sets[0])
 
 
 def _margins(simulated: FloatArray, names: Sequence[str]) -> Look:
     """The share of each column's numbers between quantiles of simulated ones."""
-    bins = [_bins(column) for column in simulated.T]
+    bins = [bins_of(column) for column in simulated.T]
     labels = tuple(
         f"{name} {label}"
         for name, each in zip(names, bins, strict=True)

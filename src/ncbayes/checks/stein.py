@@ -17,7 +17,7 @@ import numpy as np
 
 from ncbayes.autodiff import double_precision, jax_module
 from ncbayes.base import FloatArray
-from ncbayes.checks.row_statistics import Look
+from ncbayes.checks.look import Look
 from ncbayes.spaces import is_periodic
 
 # Places at which the discrepancy is looked at.

@@ -24,7 +24,8 @@ from ncbayes.autodiff import double_precision, jax_module
 from ncbayes.base import FloatArray, NoiseSet
 from ncbayes.checks import comparisons, populations
 from ncbayes.checks.comparisons import Compared, Own, Resampled
-from ncbayes.checks.row_statistics import Look, looks
+from ncbayes.checks.look import Look
+from ncbayes.checks.row_statistics import looks
 from ncbayes.checks.stein import has_scores, stein_look
 from ncbayes.normalizers import Normalizer, kernels
 from ncbayes.spaces import coordinate_names, default_names, is_continuous, is_periodic

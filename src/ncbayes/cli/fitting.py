@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import shlex
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,7 +334,8 @@ def show_run(found: dict[str, Any], json: bool) -> None:
         print_json(found)
         return
     out, name = found["run"], shlex.quote(found["run"])
-    typer.echo(found["verdict"])
+    for line in textwrap.wrap(found["verdict"], 80):
+        typer.echo(line)
     typer.echo(
         f"{found['model']}, {found['rows']} rows, {found['chains']} chains of {found['draws']} "
         f"draws: {found['seconds']:.1f} s, seed {found['seed']}"

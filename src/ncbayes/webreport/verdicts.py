@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncbayes import diagnosis, diagnostics
+from ncbayes import diagnosis, diagnostics, mixing
 from ncbayes.concerns import SIDES, Concern, Verdict, worst
 from ncbayes.reports import NoiseReport
 from ncbayes.webreport.chains import Quantity
@@ -39,9 +39,9 @@ def _convergence(tree: xr.DataTree, found: list[Quantity], total: int) -> Iterat
     names = diagnostics.plain_names(tree)
     rows = [(names.get(each.name, each.name), each.bulk, each.tail, each.r_hat) for each in found]
     sizes = tree["posterior"].sizes
-    concern = diagnosis.graded_convergence(rows, sizes["chain"], sizes["draw"])
+    concern = mixing.graded_convergence(rows, sizes["chain"], sizes["draw"])
     if concern.facts.get("above") and diagnostics.mode_kind(tree) is not None:
-        yield from diagnosis.convergence(tree)
+        yield from mixing.convergence(tree)
         return
     if total > len(found):
         few = f"measured were the {len(found)} of {total} quantities whose chains look worst"
