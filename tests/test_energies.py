@@ -58,6 +58,54 @@ def test_the_posterior_is_that_of_the_same_family_by_gibbs(posterior):
     assert off.std() < 0.2
 
 
+def bumps(params, x):
+    waves = jnp.stack([jnp.cos(x[:, 0]), jnp.sin(2 * x[:, 0])])
+    return params["slope"] * x[:, 0] + params["waves"] @ waves
+
+
+LINEAR = Energy(
+    bumps,
+    {"slope": Normal(1.0), "waves": Real(ncb.priors.HalfCauchyNormal(), shape=(2,))},
+    ncb.spaces.Box([-3.0], [3.0]),
+)
+
+
+def bent(params, x):
+    """Linear up to 3 of its prior's sds, and not beyond."""
+    return bumps(params, x) + jax.nn.relu(params["slope"] - 3.0) * x[:, 0] ** 2
+
+
+@quiet
+def test_an_energy_that_is_linear_runs_as_a_family_and_agrees_with_nuts(tmp_path):
+    rng = np.random.default_rng(1)
+    data = {"one": rng.uniform(-3, 3, (80, 1)), "two": 3 * rng.beta(3, 2, (60, 1))}
+    short = {"draws": 1500, "tune": 500}
+    both = [fitted(LINEAR, data, engine=engine, **short) for engine in ("auto", "nuts")]
+    assert [each.data.attrs["engine"][:4] for each in both] == ["Join", "Nuts"]
+    one, other = (each.summary() for each in both)
+    assert list(one.index) == list(other.index)
+    errors = [each["sd"] / np.sqrt(each["ess_bulk"]) for each in (one, other)]
+    off = (one["mean"] - other["mean"]) / np.hypot(*errors)
+    assert off.abs().max() < -ndtri(1e-6 / len(off))
+    whole = fitted(LINEAR, data)
+    assert_equal_draws(fitted(LINEAR, data, draws=25, checkpoint=tmp_path).extend(15), whole)
+    assert_equal_draws(fitted(LINEAR, data, engine="joint", cores=2), whole)
+
+
+def assert_equal_draws(one, other):
+    for name, values in one.data["posterior"].data_vars.items():
+        np.testing.assert_array_equal(values, other.data["posterior"][name], err_msg=name)
+
+
+@quiet
+@pytest.mark.parametrize("energy", [GAUSSIAN, Energy(bent, LINEAR.params, LINEAR.space)])
+def test_an_energy_that_bends_anywhere_does_not(energy):
+    data = points(1, 40)[:, : energy.space.dimension]
+    data = data.clip(-2.9, 2.9)
+    found = fitted(energy, data, draws=2, tune=2, verify=False)
+    assert found.data.attrs["engine"].startswith("Nuts")
+
+
 def test_every_parameter_is_a_variable_of_its_shape(posterior, tmp_path):
     tree = posterior.data["posterior"]
     assert tree["mean"].dims == ("chain", "draw", "group", "mean_dim_0")
@@ -315,7 +363,8 @@ def test_settings_are_checked(make, words):
     ("options", "words"),
     [
         ({"prior": Normal(1.0)}, "priors of an Energy stand in its params, got prior=Normal"),
-        ({"engine": "gibbs"}, "an Energy is fitted by engine=\"nuts\" .*, got 'gibbs'"),
+        ({"engine": "gibbs"}, "an Energy is fitted by engine=\"nuts\", or .*, got 'gibbs'"),
+        ({"engine": "joint"}, "'joint' is for an Energy whose log_density is linear in all"),
         ({"engine": "hyvarinen"}, "an Energy is fitted by engine"),
         ({"noise": ncb.noise.Adaptive()}, 'needs an exponential family, .*use "matched"'),
         ({"noise": ncb.noise.Auto()}, "needs an exponential family"),

@@ -20,6 +20,10 @@ from ncbayes.autodiff import ONE_THREAD, double_precision, jax_module
 from ncbayes.base import BoolArray, Design, FloatArray
 from ncbayes.linalg.designs import Dense, with_intercept
 
+# How far from the starting values, in spreads, log odds are compared with their tangent, and the
+# largest difference by round-off, as a share of the largest log odds.
+WIDTHS, LINEAR = (0.3, 1.0, 1.0, 3.0, 3.0, 10.0, 10.0), 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Curved:
@@ -50,6 +54,17 @@ class Curved:
             jacobian = np.array(slopes, dtype=float)
         design = with_intercept(Dense(jacobian[:, :-1]))
         return design, self.log_odds(coef) - design.matvec(coef), self.is_data
+
+    def is_linear(self) -> bool:
+        """Whether the log odds are those of the tangent, near the starting values and far away."""
+        design, offset, _ = self.tangent(self.start)
+        rng = np.random.default_rng(0)
+        for width in WIDTHS:
+            coef = self.start + width * self.spread * rng.standard_normal(len(self.start))
+            found, straight = self.log_odds(coef), design.matvec(coef) + offset
+            if not np.abs(found - straight).max() < LINEAR * (1 + np.abs(straight).max()):
+                return False
+        return True
 
 
 @cache

@@ -1,8 +1,12 @@
-"""The fit of an energy: checked, set against noise, and run by NUTS."""
+"""The fit of an energy: checked, set against noise, and run by NUTS.
+
+One that is linear in its parameters is an exponential family, and runs as one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from ncbayes.base import FloatArray, InputError, NoiseSet, Schedule, in_group, s
 from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import Engine, model_name
 from ncbayes.energies import Energy
+from ncbayes.engines import Joint, Nuts, joint
 from ncbayes.fingerprints import identity
 from ncbayes.inputs import (
     check_consistency,
@@ -38,14 +43,14 @@ def energy_run(
     noise: Any,
     prior: Any,
     noise_ratio: Any,
-    engine: Engine,
+    engine: Engine | None,
     entropy: int,
     counts: Mapping[str, int],
     cores: int | None,
     folder: RunFolder | None,
     progress: Progress,
 ) -> Run:
-    """The run, not begun; ``counts`` holds draws, tune and chains."""
+    """The run, not begun; ``counts`` holds draws, tune and chains. No engine: the best there is."""
     draws, tune, chains = (counts[name] for name in ("draws", "tune", "chains"))
     if prior is not None:
         raise InputError(
@@ -59,11 +64,11 @@ def energy_run(
     affordable_processes(size, draws, chains, cores)
     plan = schedule.plan(draws, tune)
     with single_threaded():
-        problem = _problem(energy, data, schedule, sizes, engine, entropy)
+        problem = _problem(energy, data, schedule, sizes, engine, entropy, tune)
         noises = problem.source.noises
         settings = {
             "model": model_name(energy),
-            "engine": model_name(engine),
+            "engine": model_name(problem.engine),
             "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
             "schedule": type(schedule).__name__,
             "noise_ratio": float(ratio),
@@ -83,8 +88,9 @@ def _problem(
     data: Mapping[str, FloatArray],
     schedule: Schedule,
     sizes: tuple[int, ...],
-    engine: Engine,
+    engine: Engine | None,
     entropy: int,
+    tune: int,
 ) -> Problem:
     """The problem, once it has passed every check."""
     noises = checked_noises(schedule.noise, energy, data)
@@ -95,7 +101,19 @@ def _problem(
             check_energy(energy, points, noise)
     full = blocks(energy.priors, energy.groups, _no_default, energy)
     full.check(len(data))
-    return Problem(energy, source, schedule, full, engine)
+    problem = Problem(energy, source, schedule, full, engine or Nuts().adapting(tune))
+    if isinstance(engine, Nuts):
+        return problem
+    target = problem.target(source.fixed(0))
+    lasts = getattr(schedule, "lasting", False)
+    if lasts and joint.usable(target) and all(each.is_linear() for each in target.curves):
+        return replace(problem, engine=Joint(tune))
+    if engine is not None:
+        raise InputError(
+            "engine 'joint' is for an Energy whose log_density is linear in all of its parameters, "
+            "with noise that stays and priors of ncbayes.priors; leave engine out"
+        )
+    return problem
 
 
 def _noise(noise: Any, noise_ratio: Any) -> tuple[Schedule, Any]:

@@ -1,7 +1,8 @@
 """The exact likelihood, for models that know their normalizer: ``theta . total - n log Z(theta)``.
 
-Besides the likelihood itself an engine gets its expansion to second order near the mode,
-``theta . shift - theta' gram theta / 2``, by finite differences of log Z.
+Where the model has few states log Z is a sum over them, with derivatives of every order; else it
+is known by its value. Besides the likelihood itself an engine gets its expansion to second order
+near the mode, ``theta . shift - theta' gram theta / 2``, by those or by finite differences.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from ncbayes.base import FloatArray, InputError, Model
-from ncbayes.contrast import model_name
+from ncbayes.contrast import model_name, statistic_names
 from ncbayes.pilots import Pilot, pilot
+from ncbayes.quadrature import rule
+from ncbayes.spaces import is_continuous
 
 # A second derivative takes p^2 evaluations of log Z: 6400 of them are seconds.
 MOST_STATISTICS = 80
@@ -23,15 +27,65 @@ MOST_STATISTICS = 80
 STEP = 0.1
 # Newton's method starts near the mode; half the squared decrement that no proposal notices.
 NEWTON_STEPS, CONVERGED = 20, 1e-3
-# Evaluations of log Z in a sweep, about.
-EVALUATIONS = 5
+# Evaluations of log Z in a sweep, about; and steps of a trajectory, with the time of one by number.
+EVALUATIONS, STEPS, SECONDS_A_NUMBER = 5, 8, 1e-9
+# States that are listed, and numbers in the table of their statistics, at most.
+MOST_STATES, MOST_NUMBERS = 2**16, 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """All states of a model: ``log Z = log sum_s exp(theta . statistics[s] + log_weights[s])``.
+
+    States with the same statistics are one, which weighs as much as all of them.
+    """
+
+    statistics: FloatArray
+    log_weights: FloatArray
+
+    def log_partitions(self, theta: FloatArray) -> FloatArray:
+        """log Z of each row of theta (..., statistic)."""
+        rows = theta.reshape(-1, theta.shape[-1])
+        step = max(1, MOST_NUMBERS // len(self.log_weights))
+        found = [
+            logsumexp(rows[k : k + step] @ self.statistics.T + self.log_weights, axis=1)
+            for k in range(0, len(rows), step)
+        ]
+        return np.concatenate([np.zeros(0), *found]).reshape(theta.shape[:-1])
+
+    def moments(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of the statistics: the first two derivatives of log Z."""
+        chance = softmax(self.statistics @ theta + self.log_weights)
+        mean = chance @ self.statistics
+        centred = self.statistics - mean
+        return mean, np.asarray((chance[:, None] * centred).T @ centred)
+
+
+def states_of(model: Any) -> States | None:
+    """The states of a model, None if they are not few."""
+    space, count = model.space, len(statistic_names(model))
+    if is_continuous(space) or not np.exp(space.log_volume) < min(
+        MOST_STATES, MOST_NUMBERS / max(count, 1)
+    ):
+        return None
+    try:
+        points, _, _ = rule(space, model, np.zeros(count))
+    except InputError:
+        return None
+    log_base = np.asarray(model.log_base(points), dtype=float)
+    inside = log_base > -np.inf
+    statistics = np.asarray(model.statistics(points[inside]), dtype=float)
+    distinct, which = np.unique(statistics, axis=0, return_inverse=True)
+    log_weights = np.full(len(distinct), -np.inf)
+    np.logaddexp.at(log_weights, np.ravel(which), log_base[inside])
+    return States(np.ascontiguousarray(distinct), log_weights)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactLoss:
     """The log likelihood of one group's rows, ``theta . total - rows log_partition(theta)``.
 
-    ``gram`` and ``shift`` are those of its expansion near the mode.
+    ``gram`` and ``shift`` are those of its expansion near the mode; ``states``: if they are few.
     """
 
     total: FloatArray
@@ -40,6 +94,7 @@ class ExactLoss:
     gram: FloatArray
     shift: FloatArray
     seconds: float = 1e-3
+    states: States | None = None
 
     @property
     def size(self) -> int:
@@ -51,7 +106,13 @@ class ExactLoss:
 
     @property
     def sweep_seconds(self) -> float:
+        if self.states is not None:
+            return 2 * STEPS * SECONDS_A_NUMBER * self.states.statistics.size
         return EVALUATIONS * self.seconds
+
+    def curvature(self, theta: FloatArray) -> FloatArray:
+        """Minus the second derivative of the log likelihood, where states are few."""
+        return self.gram if self.states is None else self.rows * self.states.moments(theta)[1]
 
     def log_z(self, theta: FloatArray) -> float:
         """log Z; infinite where theta has none."""
@@ -72,7 +133,8 @@ def exact_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> Exac
             f"{model_name(model)} has no log_partition(theta), which the exact likelihood needs; "
             'write it, or fit against noise with engine="auto"'
         )
-    if count > MOST_STATISTICS:
+    states = states_of(model)
+    if states is None and count > MOST_STATISTICS:
         raise InputError(
             f"the exact likelihood is for at most {MOST_STATISTICS} statistics, got {count} of "
             f'{model_name(model)}; fit against noise with engine="auto"'
@@ -80,9 +142,9 @@ def exact_loss(model: Model, data: FloatArray, rng: np.random.Generator) -> Exac
     found = pilot(model, data, rng)
     start = _inside(model, found)
     began = time.perf_counter()
-    gram, shift = _expansion(partition, found, start, len(data))
+    gram, shift = _expansion(partition, states, found, start, len(data))
     seconds = (time.perf_counter() - began) / (count + 1) ** 2
-    return ExactLoss(found.total, len(data), partition, gram, shift, seconds)
+    return ExactLoss(found.total, len(data), partition, gram, shift, seconds, states)
 
 
 def _evaluated(partition: Any, theta: FloatArray) -> float:
@@ -108,7 +170,7 @@ def _inside(model: Any, found: Pilot) -> FloatArray:
 
 
 def _expansion(
-    partition: Any, found: Pilot, theta: FloatArray, rows: int
+    partition: Any, states: States | None, found: Pilot, theta: FloatArray, rows: int
 ) -> tuple[FloatArray, FloatArray]:
     """gram and shift of the log likelihood at the mode of likelihood and penalty, by Newton."""
 
@@ -119,7 +181,10 @@ def _expansion(
 
     widths = np.diag(found.penalty) ** -0.5
     for _ in range(NEWTON_STEPS):
-        slope, bend, widths = _differences(partition, theta, rows, widths, found.penalty)
+        if states is None:
+            slope, bend, widths = _differences(partition, theta, rows, widths, found.penalty)
+        else:
+            slope, bend = (rows * each for each in states.moments(theta))
         gradient = found.total - slope
         pull = gradient - found.penalty @ theta
         step = np.linalg.solve(bend + found.penalty, pull)

@@ -78,7 +78,8 @@ def fit(
     ----------
     model
         An object with ``space``, ``groups``, ``statistics(x)`` and ``log_base(x)``; or an
-        ``Energy``, whose priors are its own, and for which "auto" means matched noise and NUTS.
+        ``Energy``, whose priors are its own, and for which "auto" means matched noise, and NUTS
+        unless it is linear in its parameters.
     data
         Points as rows: an array, list, pandas or polars frame, Arrow table or xarray array; or a
         mapping from group labels to such, for one fit of several groups. Columns with names are
@@ -181,8 +182,9 @@ def fitted(
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
+        wanted = None if isinstance(engine, str) and engine == "auto" else chosen
         run = energy_run(
-            model, groups, noise, prior, as_given, chosen, entropy, counts, cores, folder, progress
+            model, groups, noise, prior, as_given, wanted, entropy, counts, cores, folder, progress
         )
         return finish(dataclasses.replace(run, columns=columns, seen=seen, verify=verify), calls=2)
     size = _size(model, groups.values(), sizes)
@@ -317,10 +319,11 @@ def _problem(
 def _engine(engine: Any, model: Model, tune: int) -> Engine:
     """The engine that was asked for, told how many sweeps it may adapt in."""
     chosen: Any = _named_engine(engine, model)
-    if isinstance(model, Energy) and not isinstance(chosen, Nuts):
+    if isinstance(model, Energy) and not isinstance(chosen, Nuts | Joint):
         raise InputError(
-            f'an Energy is fitted by engine="nuts" or ncbayes.engines.Nuts(), got {shown(engine)}; '
-            "leave engine out, or write the model as an exponential family"
+            'an Energy is fitted by engine="nuts", or by "joint" if it is linear in its '
+            f"parameters, got {shown(engine)}; leave engine out, or write the model as an "
+            "exponential family"
         )
     adapting: Engine = chosen.adapting(tune) if hasattr(chosen, "adapting") else chosen
     return adapting

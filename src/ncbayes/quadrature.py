@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Model, Space, shown
 from ncbayes.contrast import model_name
-from ncbayes.spaces import TWO_PI, Binary, Box, Counts, Reals, Torus, is_numeric
+from ncbayes.spaces import TWO_PI, Binary, Box, Counts, Graphs, Reals, Torus, is_numeric
 
 # Points whose statistics are held at once.
 BLOCK = 1 << 14
@@ -137,6 +137,11 @@ def _(space: Binary, model: Model, theta: FloatArray) -> tuple[FloatArray, Float
         raise _no_rule(model)
     ones = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     return np.where(ones == 1, 1.0, space.lower), np.ones(2**d), 1.0
+
+
+@rule.register
+def _(space: Graphs, model: Model, theta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    return rule(Binary(space.dimension), model, theta)
 
 
 @rule.register

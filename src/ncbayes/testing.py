@@ -27,6 +27,7 @@ from ncbayes.worlds import (
     drawn_labels,
     gaussian_draw,
     labelled_target,
+    listed_loss,
     normal_loss,
     posed,
     prior_draw,
@@ -320,7 +321,10 @@ def _check_loss_engine(
     rate = float(getattr(engine, "learning_rate", 1.0))
 
     def simulated(theta: FloatArray) -> tuple[Target, list[FloatArray]]:
-        made = [normal_loss(engine, *each, rng) for each in zip(roots, theta, strict=True)]
+        if getattr(engine, "method", "slices") != "slices":  # trajectories, on listed states
+            made = [listed_loss(roots[0], row, rng) for row in theta]
+        else:
+            made = [normal_loss(engine, *each, rng) for each in zip(roots, theta, strict=True)]
         losses, totals = zip(*made, strict=True)
         return Target((), prior, losses=losses), list(totals)
 

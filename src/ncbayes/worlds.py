@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Model, Precision, Prior, Space
 from ncbayes.conditionals import ConditionalsLoss
 from ncbayes.contrast import Contrast, Loss, Target, label_probability, uses_noise
-from ncbayes.exact import ExactLoss
+from ncbayes.exact import ExactLoss, States
 from ncbayes.linalg.designs import Dense, with_intercept
 from ncbayes.priors import MultivariateNormal, Normal
 from ncbayes.priors.blocks import NORMALIZER, blocks
@@ -20,6 +22,8 @@ from ncbayes.simulated import SimulatedLoss
 
 # How far the expansions that engines propose by are off, so that what corrects them is tested.
 OFF = 1.4
+# Rows of a family of few states.
+ROWS_LISTED = 5
 # Columns of coef under a prior of its own: two statistics and c, or three statistics.
 COLUMNS = 3
 # The prior of a block that a mapping leaves out: correlated, as what ``fit`` takes there.
@@ -94,6 +98,22 @@ def normal_loss(
         "simulated": SimulatedLoss(total, total[None], model, OFF * gram, total / OFF),
     }
     return made[engine.likelihood], total
+
+
+def listed_loss(
+    states: FloatArray, theta: FloatArray, rng: np.random.Generator
+) -> tuple[Loss, FloatArray]:
+    """The exact loss of rows drawn at theta from a family of few states; also their total."""
+    listed = States(states, np.linspace(-1.0, 1.0, len(states)))
+    chance = softmax(states @ theta + listed.log_weights)
+    total = rng.multinomial(ROWS_LISTED, chance) @ states
+    gram = OFF * ROWS_LISTED * np.eye(len(theta))
+    partition = partial(_listed_partition, listed)
+    return ExactLoss(total, ROWS_LISTED, partition, gram, total, states=listed), total
+
+
+def _listed_partition(listed: States, theta: FloatArray) -> float:
+    return float(listed.log_partitions(theta))
 
 
 def posed(engine: object, target: Target) -> Target:

@@ -35,6 +35,7 @@ WAYS = {
     "one at a time": Gibbs("one_at_a_time"),
     "hyvarinen": Hyvarinen(0.3),
     "exact": Exact(),
+    "exact by slices": Exact("slices"),
     "exchange": Exchange(proposals=3),
     "pseudolikelihood": Pseudolikelihood(),
 }

@@ -13,9 +13,10 @@ import ncbayes as ncb
 from ncbayes import diagnostics, testing
 from ncbayes.base import Draw
 from ncbayes.contrast import Stepwise, Target
-from ncbayes.engines import Exact, Exchange, Hyvarinen, Pseudolikelihood
+from ncbayes.engines import Exact, Exchange, Hyvarinen, Pseudolikelihood, posing
 from ncbayes.engines import exact as exact_module
 from ncbayes.engines import exchange as exchange_module
+from ncbayes.exact import states_of
 from ncbayes.models import Exponential, Gaussian, Ising, TorusGraph, VonMises
 from ncbayes.pilots import _against_noise, pilot
 from ncbayes.simulated import simulated_loss
@@ -203,15 +204,60 @@ def test_the_horseshoe_shrinks_conditionals_as_it_should(seed):
               tune=200, seed=seed)  # fmt: skip
     plain = fit(Plain(), Ising(4), data, prior=ncb.priors.Horseshoe(), draws=2000,
                 tune=200, seed=seed)  # fmt: skip
-    shrunk = [np.tanh(3 * each.theta.to_numpy()) for each in (one, plain)]
+    assert_agree(one, plain)
+
+
+def assert_agree(one, other):
+    """Means of bounded functions of every theta, up to their Monte Carlo errors."""
+    shrunk = [np.tanh(3 * each.theta.to_numpy()) for each in (one, other)]
     sets = [np.zeros(each.shape[1], dtype=int) for each in shrunk]
-    for k in range(10):
+    for g, k in np.ndindex(shrunk[0].shape[2:]):
         means, errors = [], []
         for values, own in zip(shrunk, sets, strict=True):
-            effective = diagnostics.convergence(values[:, :, 0, k], own)[0]
-            means.append(values[:, :, 0, k].mean())
-            errors.append(diagnostics.monte_carlo_error(values[:, :, 0, k], own, effective))
+            effective = diagnostics.convergence(values[:, :, g, k], own)[0]
+            means.append(values[:, :, g, k].mean())
+            errors.append(diagnostics.monte_carlo_error(values[:, :, g, k], own, effective))
         assert abs(means[0] - means[1]) < -ndtri(1e-6 / 20) * np.hypot(*errors)
+
+
+def test_states_with_equal_statistics_are_one():
+    """Graphs of five nodes: 1024 of them, few by edges and triangles; moments by differences."""
+    model = ncb.models.ERGM(5, ["edges", "triangles"])
+    states = states_of(model)
+    assert len(states.statistics) < 30
+    assert np.exp(states.log_weights).sum() == pytest.approx(1024)
+    theta, unit = np.array([-0.4, 0.3]), 1e-4 * np.eye(2)
+    assert states.log_partitions(theta) == pytest.approx(model.log_partition(theta))
+    mean, covariance = states.moments(theta)
+    for k in range(2):
+        up, down = theta + unit[k], theta - unit[k]
+        slope = (states.log_partitions(up) - states.log_partitions(down)) / 2e-4
+        assert slope == pytest.approx(mean[k], rel=1e-6)
+        bend = (states.moments(up)[0] - states.moments(down)[0]) / 2e-4
+        np.testing.assert_allclose(bend, covariance[k], rtol=1e-5)
+
+
+def test_models_with_many_states_or_none_are_not_listed():
+    for model in (Ising(17), TorusGraph(2), Gaussian(1), ncb.models.ERGM(7, ["edges"])):
+        assert states_of(model) is None
+    with pytest.raises(ncb.InputError, match="needs a model with at most 65536 states"):
+        fit(Exact("joint"), VonMises(), np.linspace(0, 1, 9)[:, None], prior=ncb.priors.Normal(1.0))
+    with pytest.raises(ncb.InputError, match="must be one of 'auto', 'joint', 'slices'"):
+        Exact("gibbs")
+
+
+@quick
+@pytest.mark.parametrize("prior", [None, ncb.priors.Horseshoe()], ids=["default", "horseshoe"])
+def test_trajectories_agree_with_slices(prior, seed):
+    """Two groups of different size, bounded functions of theta and log Z."""
+    model = Ising(4)
+    rng = np.random.default_rng(seed)
+    data = {"few": model.sample(np.zeros(10), 25, rng), "many": model.sample(np.zeros(10), 90, rng)}
+    both = [
+        fit(Exact(method), model, data, prior=prior, draws=draws, tune=300, seed=seed)
+        for method, draws in (("joint", 1000), ("slices", 3000))
+    ]
+    assert_agree(*both)
 
 
 class Plain(Pseudolikelihood):
@@ -225,6 +271,7 @@ class Plain(Pseudolikelihood):
 
 PRIORS = [
     (Exact(), ncb.priors.RandomWalk(2.0, 1.0), 2),
+    (Exact("slices"), ncb.priors.RandomWalk(2.0, 1.0), 2),
     (Exchange(), ncb.priors.RandomWalk(2.0, 1.0), 2),
     (Pseudolikelihood(), ncb.priors.Normal(0.7, mean=0.4), 1),
 ]
@@ -242,21 +289,34 @@ def without_prior(target, scales, theta, group, share, rng):
     return mean, mean + np.linalg.solve(factor.T, rng.standard_normal(len(mean)))
 
 
+def twice_the_rows(losses):
+    right = of_states(losses)
+    return right._replace(counts=2 * right.counts)
+
+
+def another_base(losses):
+    right = of_states(losses)
+    return right._replace(offset=np.zeros_like(right.offset))
+
+
+of_states = posing._of_states
 FAULTS = [
-    (Exact(), exact_module, "_residual", lambda loss, coef, share: 0.0),
+    (Exact("slices"), exact_module, "_residual", lambda loss, coef, share: 0.0),
+    (Exact(), posing, "_of_states", twice_the_rows),
+    (Exact(), posing, "_of_states", another_base),
     (Exchange(), exchange_module, "conditional", without_prior),
 ]
 
 
-@pytest.mark.parametrize(("engine", "module", "name", "fault"), FAULTS, ids=range(2))
+@pytest.mark.parametrize(("engine", "module", "name", "fault"), FAULTS, ids=range(4))
 def test_a_fault_in_the_sweep_is_seen(engine, module, name, fault, seed, monkeypatch):
     monkeypatch.setattr(module, name, fault)
     with pytest.raises(AssertionError, match="does not leave the generalized posterior invariant"):
         testing.check_engine(engine, ncb.priors.Normal(0.7, mean=0.4), seed=seed)
 
 
-ENGINES = [Exact(), Exchange(), Pseudolikelihood()]
-EACH = pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: type(engine).__name__)
+ENGINES = [Exact(), Exact("slices"), Exchange(), Pseudolikelihood()]
+EACH = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 GROUPS = {"one": ROWS[:25], "two": ROWS[25:]}
 
 
@@ -319,7 +379,7 @@ def test_a_checkpoint_of_another_engine_is_refused(tmp_path):
 def test_chains_start_wider_than_the_posterior():
     problem = fit("exact").run.problem
     target, rng = problem.target(problem.source.fixed(0)), np.random.default_rng(1)
-    for engine in (Exact(), Exchange()):
+    for engine in (Exact("slices"), Exchange()):
         starts = np.array([engine.start(target_of(engine), rng).coef[0, :3] for _ in range(300)])
         draw = engine.start(target_of(engine), rng)
         steps = []
@@ -331,7 +391,7 @@ def test_chains_start_wider_than_the_posterior():
 
 
 @quick
-@pytest.mark.parametrize("engine", [Exact(), Exchange()], ids=["exact", "exchange"])
+@pytest.mark.parametrize("engine", [Exact("slices"), Exchange()], ids=["exact", "exchange"])
 def test_chains_start_near_the_data_under_a_population(engine, monkeypatch):
     """From a prior that may put the population anywhere; the twin takes its scales from there."""
     rng = np.random.default_rng(1)
@@ -419,8 +479,8 @@ def test_what_is_too_large_or_of_another_kind_is_refused():
     many = np.random.default_rng(1).integers(0, 2, (30, 21)).astype(float)
     with pytest.raises(ncb.InputError, match=r"out of reach, fit with engine=.auto.: log_parti"):
         fit("exact", Ising(21, edges=[(0, 1)]), many)
-    with pytest.raises(ncb.InputError, match="for at most 80 statistics, got 120 of Ising"):
-        fit("exact", Ising(15), many[:, :15])
+    with pytest.raises(ncb.InputError, match="for at most 80 statistics, got 153 of Ising"):
+        fit("exact", Ising(17), many[:, :17])
     with pytest.raises(ncb.InputError, match=r"VonMises\(\) has no change_statistics"):
         fit("pseudolikelihood", VonMises(), np.ones((3, 1)))
     with pytest.raises(ncb.InputError, match=r"uses no noise, got noise_ratio=3; leave"):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ncbayes.base import Draw, FloatArray, State
-from ncbayes.contrast import Target
+from ncbayes.base import Block, Draw, FloatArray, InputError, State, shown
+from ncbayes.contrast import Kernel, Stepwise, Target
 from ncbayes.engines.around import approached, conditional, gaussian
+from ncbayes.engines.coordinates import Structure, pieces
+from ncbayes.engines.joint import JointKernel
 
 # What the Gaussian takes of the likelihood's expansion: all of it, and half of it, which has
 # heavier tails than the likelihood.
@@ -20,17 +23,91 @@ SHARES = (1.0, 0.5)
 MOST_TRIALS = 100
 
 
+METHODS = ("auto", "joint", "slices")
+# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
+_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True)
 class Exact:
-    """theta -> scales, from the likelihood ``theta . sum of statistics - n log Z(theta)``.
+    """theta and scales, from the likelihood ``theta . sum of statistics - n log Z(theta)``.
 
-    theta given the scales by elliptical slice sampling (Murray, Adams and MacKay 2010) around
-    prior and expansion of the likelihood: of all groups together, then of one after the other.
-    coef holds c = -log Z in its last column. For small models: a sweep evaluates log Z about five
-    times for each group.
+    ``method="joint"``: one trajectory, as by ``Joint``, for models whose states can be listed, so
+    that log Z has derivatives. ``"slices"``: theta given the scales by elliptical slice sampling
+    (Murray, Adams and MacKay 2010) around prior and expansion of the likelihood, of all groups
+    together, then of one after the other; then the scales. A sweep evaluates log Z about five times
+    for each group. "auto" is the first where it can be. coef holds c = -log Z in its last column.
     """
 
+    method: Literal["auto", "joint", "slices"] = "auto"
+    tune: int = field(default=0, repr=False)
     likelihood: ClassVar[str] = "exact"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(
+                f"Exact(method=...) must be one of {', '.join(map(repr, METHODS))}, got "
+                f"{shown(self.method)}"
+            )
+
+    def __repr__(self) -> str:
+        return "Exact()" if self.method == "auto" else f"Exact({self.method!r})"
+
+    def adapting(self, sweeps: int) -> Exact:
+        """The same engine, which adapts in so many sweeps from the start."""
+        return replace(self, tune=sweeps)
+
+    def kernel(self, target: Target) -> Kernel:
+        """Trajectories where states are listed and the prior tells its coordinates, else slices."""
+        found = pieces(target.prior, target.shape)
+        listed = all(each.states is not None for each in target.losses)
+        if self.method == "slices" or (self.method == "auto" and (found is None or not listed)):
+            return Stepwise(_Slices(), target)
+        if found is None or not listed:
+            raise InputError(
+                "Exact(method='joint') needs a model with at most 65536 states and a prior of "
+                "ncbayes.priors; use engine='exact'"
+            )
+        theta = replace(target, normalizer=False)
+        return _Trajectories(JointKernel(theta, Structure(found, theta.shape), self.tune))
+
+    def start(self, target: Target, rng: np.random.Generator) -> Draw:
+        return self._kernel(target).start(rng)
+
+    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
+        return self._kernel(target).sweeps(draw, rng, 1).last
+
+    def _kernel(self, target: Target) -> Kernel:
+        if target not in _KERNELS:
+            _KERNELS[target] = self.kernel(target)
+        return _KERNELS[target]
+
+
+@dataclass(frozen=True, eq=False)
+class _Trajectories:
+    """Joint trajectories of theta, with c beside it."""
+
+    inner: JointKernel
+
+    def start(self, rng: np.random.Generator) -> Draw:
+        draw = self.inner.start(rng)
+        return replace(draw, coef=self._with_c(draw.coef))
+
+    def sweeps(self, draw: Draw, rng: np.random.Generator, count: int) -> Block:
+        theta = np.ascontiguousarray(draw.coef[:, : self.inner.target.shape[1]])
+        block = self.inner.sweeps(replace(draw, coef=theta), rng, count)
+        facts = {name: each for name, each in block.stats.items() if name != "largest_log_odds"}
+        return replace(block, coef=self._with_c(block.coef), stats=facts)
+
+    def _with_c(self, theta: FloatArray) -> FloatArray:
+        # Groups share their states.
+        c = -self.inner.target.losses[0].states.log_partitions(theta)
+        return np.concatenate([theta, c[..., None]], axis=-1)
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """theta -> scales, sweep by sweep."""
 
     def start(self, target: Target, rng: np.random.Generator) -> Draw:
         """Around the mode, sqrt(5) times as wide as the posterior, where log Z is finite."""

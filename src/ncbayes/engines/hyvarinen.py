@@ -85,6 +85,9 @@ class _Quadratic:
     def size(self) -> int:
         return len(self.shift)
 
+    def curvature(self, theta: FloatArray) -> FloatArray:
+        return self.gram
+
 
 @dataclass(frozen=True, eq=False)
 class _Trajectories:

@@ -67,7 +67,10 @@ class Joint:
         return replace(self, tune=sweeps)
 
     def kernel(self, target: Target) -> JointKernel:
-        """What is prepared once for a target."""
+        """What is prepared once for a target; its curves are straight, as their fit has seen."""
+        if target.curves:
+            straight = tuple(Contrast(*each.tangent(each.start)) for each in target.curves)
+            target = replace(target, contrasts=straight, curves=())
         found = pieces(target.prior, target.shape)
         if found is None:
             raise InputError(
@@ -156,8 +159,9 @@ class JointKernel:
         shift = self.structure.skeleton["free_shift"]
         for g in range(len(coef) if len(free) else 0):
             if self.target.losses:
-                own = self.data.grams[g][np.ix_(free, free)] + precision[g]
-                coef[g, free] = np.linalg.solve(own, self.data.shifts[g][free] + shift[g])
+                loss = self.target.losses[g]
+                own = loss.gram[np.ix_(free, free)] + precision[g]
+                coef[g, free] = np.linalg.solve(own, loss.shift[free] + shift[g])
                 continue
             each = self.target.contrasts[g]
             columns = Dense(np.column_stack([rows(each.design, j, j + 1)[0] for j in free]))
@@ -199,7 +203,8 @@ class JointKernel:
     def _grams_at(self, coef: FloatArray) -> tuple[Gram, ...]:
         """The likelihood's curvature at coef."""
         if self.target.losses:
-            return tuple(WholeGram(gram) for gram in self.data.grams)
+            pairs = zip(self.target.losses, coef, strict=True)
+            return tuple(WholeGram(each.curvature(row)) for each, row in pairs)
         found = []
         for each, row in zip(self.target.contrasts, coef, strict=True):
             chance = expit(each.log_odds(row))
@@ -325,7 +330,7 @@ class JointKernel:
         variance = np.maximum(memory["sum.squares"] / count - x**2, 0.0)
         coef, log_scales, hidden = self._parts(memory)
         seen = Seen(
-            self._grams_seen(memory["sum.weights"] / count, coef),
+            self._grams_seen(memory["sum.weights"] / count, memory["sum.coef"] / count),
             memory["sum.coef"] / count,
             memory["sum.slopes"] / count,
             memory["sum.q"][self.structure.hidden] / count,

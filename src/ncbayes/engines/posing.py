@@ -18,7 +18,9 @@ MOST_ENTRIES = 2**21
 
 
 def compiled_likelihood(target: Target) -> Likelihood:
-    """The likelihood as arrays: of labels, or quadratic where losses are."""
+    """The likelihood as arrays: of labels, or, where losses are, of states or quadratic."""
+    if target.losses and getattr(target.losses[0], "states", None) is not None:
+        return _of_states(target.losses)
     if target.losses:
         grams = np.array([each.gram for each in target.losses])
         return _filled(kind=2, grams=grams, shifts=np.array([e.shift for e in target.losses]))
@@ -44,6 +46,21 @@ def compiled_likelihood(target: Target) -> Likelihood:
         columns=flat,
         single=np.concatenate([np.zeros(0, np.float32), *single]),
         units=units if size else np.ones(0),
+    )
+
+
+def _of_states(losses: tuple[Any, ...]) -> Likelihood:
+    states = losses[0].states
+    largest = np.abs(states.statistics).max(axis=0, initial=0.0)
+    units = np.where(largest > 0, largest, 1.0)
+    return _filled(
+        kind=3,
+        offset=states.log_weights,
+        columns=np.ravel(states.statistics.T),
+        single=np.ravel((states.statistics / units).T).astype(np.float32),
+        units=units,
+        shifts=np.array([each.total for each in losses]),
+        counts=np.array([float(each.rows) for each in losses]),
     )
 
 
@@ -79,6 +96,7 @@ def _filled(kind: int, **given: FloatArray) -> Likelihood:
         "columns": np.zeros(0), "single": np.zeros(0, np.float32), "units": np.zeros(0),
         "waves": np.zeros((0, 0, 0)), "pairs": np.zeros((0, 2, 2), np.int64),
         "signs": np.zeros((0, 2)), "grams": np.zeros((0, 0, 0)), "shifts": np.zeros((0, 0)),
+        "counts": np.zeros(0),
     }  # fmt: skip
     fields: dict[str, Any] = {**empty, **given}
     fields = {name: np.ascontiguousarray(values) for name, values in fields.items()}

@@ -1,7 +1,8 @@
 """Log likelihoods of coef (group, coefficient) and their gradients, compiled; imported where used.
 
-Three kinds stand behind one record: labels with a dense design, labels with a design whose columns
-are sums of two products (torus graphs), and quadratic ones, ``shift . coef - coef' gram coef / 2``.
+Four kinds stand behind one record: labels with a dense design, labels with a design whose columns
+are sums of two products (torus graphs), quadratic ones, ``shift . coef - coef' gram coef / 2``, and
+exact ones of models with few states, ``shift . coef - count log sum exp(states coef + offset)``.
 Values are in double precision. Gradients of labels are in single precision with a rational sigmoid:
 they only propose, and any deterministic kick keeps a trajectory reversible and its volume.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-DENSE, PRODUCTS, QUADRATIC = 0, 1, 2
+DENSE, PRODUCTS, QUADRATIC, STATES = 0, 1, 2, 3
 # Points of a chunk of a design of products: its waves and what is made of them stay in cache.
 CHUNK = 512
 # Bands of rows of the triangle that a design of products multiplies by: 5/8 of the square.
@@ -28,7 +29,8 @@ class Likelihood(NamedTuple):
     Group g has the points ``bounds[g]`` to ``bounds[g + 1]``. ``columns``: its design, column after
     column, groups one after the other; ``single`` the same by ``units``, in single precision.
     ``waves`` (chunk, wave, point): column j of the design is ``sum_k signs[j, k] wave[pairs[j, k,
-    0]] wave[pairs[j, k, 1]]``. ``grams``, ``shifts``: of quadratic likelihoods.
+    0]] wave[pairs[j, k, 1]]``. ``grams``, ``shifts``: of quadratic likelihoods. Exact ones have the
+    statistics of the states for a design that all groups share, ``counts`` rows and ``shifts``.
     """
 
     kind: int
@@ -46,6 +48,7 @@ class Likelihood(NamedTuple):
     signs: NDArray[np.float64]
     grams: NDArray[np.float64]
     shifts: NDArray[np.float64]
+    counts: NDArray[np.float64]
 
 
 @njit(cache=True, inline="always", error_model="numpy")
@@ -80,6 +83,8 @@ def gradient(data, coef, out, residual):
     for g in range(len(coef)):
         if data.kind == QUADRATIC:
             out[g] = data.shifts[g] - np.dot(data.grams[g], coef[g])
+        elif data.kind == STATES:
+            _states_gradient(data, coef[g], g, out[g])
         elif data.kind == PRODUCTS:
             _products_gradient(data, coef[g], data.bounds[g], data.bounds[g + 1], out[g], residual)
         else:
@@ -94,6 +99,39 @@ def gradient(data, coef, out, residual):
             slope = np.dot(rows, residual[first:last])
             for j in range(size):
                 out[g, j] = slope[j] * data.units[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _states_gradient(data, coef, g, out):
+    """``shift - count E statistics``."""
+    size, states = len(coef), len(data.offset)
+    rows = data.single.reshape((size, states))
+    psi = np.dot((coef * data.units).astype(np.float32), rows)
+    highest = -np.inf
+    for s in range(states):
+        psi[s] += data.single_offset[s]
+        highest = max(highest, psi[s])
+    total = 0.0
+    for s in range(states):
+        psi[s] = math.exp(psi[s] - highest)
+        total += psi[s]
+    mean = np.dot(rows, psi)
+    for j in range(size):
+        out[j] = data.shifts[g, j] - data.counts[g] * mean[j] * data.units[j] / total
+
+
+@njit(cache=True, error_model="numpy")
+def _states_value(data, coef, g):
+    """``shift . coef - count log Z``."""
+    psi = np.dot(coef, data.columns.reshape((len(coef), len(data.offset))))
+    highest = -np.inf
+    for s in range(len(psi)):
+        psi[s] += data.offset[s]
+        highest = max(highest, psi[s])
+    total = 0.0
+    for s in range(len(psi)):
+        total += math.exp(psi[s] - highest)
+    return np.sum(data.shifts[g] * coef) - data.counts[g] * (highest + math.log(total))
 
 
 @njit(cache=True, error_model="numpy")
@@ -168,6 +206,9 @@ def value(data, coef):
         if data.kind == QUADRATIC:
             half = data.shifts[g] - np.dot(data.grams[g], coef[g]) / 2
             total += np.sum(half * coef[g])
+            continue
+        if data.kind == STATES:
+            total += _states_value(data, coef[g], g)
             continue
         first, last = data.bounds[g], data.bounds[g + 1]
         if data.kind == DENSE:
