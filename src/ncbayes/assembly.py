@@ -41,6 +41,9 @@ class Records(Protocol):
     def candidates(self) -> Mapping[str, float]: ...
 
     @property
+    def rounds(self) -> Mapping[str, NDArray[Any]]: ...
+
+    @property
     def field(self) -> Field | None: ...
 
     @property
@@ -123,6 +126,14 @@ def _recorded(problem: Problem, records: Records) -> dict[str, xr.Dataset]:
         groups["candidates"] = xr.Dataset(
             {"kept": ("candidate", list(records.candidates.values()))},
             coords={"candidate": list(records.candidates)},
+        )
+    if records.rounds:
+        labels = [
+            each for each, rows in zip(problem.labels, problem.data, strict=True) if len(rows)
+        ]
+        groups["rounds"] = xr.Dataset(
+            {name: (("round", "group"), values) for name, values in records.rounds.items()},
+            coords={"round": np.arange(1, len(records.rounds["passed"]) + 1), "group": labels},
         )
     return groups
 

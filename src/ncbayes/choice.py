@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -16,9 +17,12 @@ from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, Family, families
 from ncbayes.noise.crossfit import CrossFitted
+from ncbayes.noise.model_part import simulates
 from ncbayes.noise.tempered import REASONS, Annealed, Refused, Resampled
+from ncbayes.priors.blocks import Blocks
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
+from ncbayes.rounds import POINTS_A_PARAMETER, Made, self_consistent
 
 # A simpler candidate that keeps this share of what the best one keeps is taken instead.
 NEARLY = 0.95
@@ -30,6 +34,8 @@ CLEARLY, HALF = 1.3, 0.5
 LOOSE_ALPHA = 0.5
 # Noise ratios to choose from, up to the settings' largest, which is tried too.
 RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+# The least ratio of noise made of the model: below it one noise set's accidents show.
+LEAST_RATIO = 10.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Choice:
     noise_ratio: float
     kept: Mapping[str, float]
     paragraph: str
+    rounds: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 def choose(
@@ -50,10 +57,13 @@ def choose(
     report: Callable[[], object] = lambda: None,
     most: float = math.inf,
 ) -> Choice:
-    """The best of the candidates, and the noise ratio if there is none yet.
+    """The best noise, and the noise ratio if there is none yet.
 
-    ``most`` is the largest noise ratio that memory holds.
+    Of models that can simulate themselves it is made of the model itself, in rounds; of others the
+    best of the candidates. ``most`` is the largest noise ratio that memory holds.
     """
+    if simulates(problem.model) and isinstance(problem.prior, Blocks):
+        return _in_rounds(problem, settings, noise_ratio, sweeps, report, most)
     given, trials = noise_ratio or 1.0, _Trials(problem, settings, noise_ratio is None, report)
     trials.run("matched", problem.source.noises)
     fitters = families(problem.model.space)
@@ -83,6 +93,70 @@ def choose(
         if other not in kept:
             paragraph += f" {other} was refused by the guard: {REASONS[why]}."
     return Choice(problem.against(noises, sizes), ratio, kept, paragraph)
+
+
+def _in_rounds(
+    problem: Problem,
+    settings: Auto,
+    noise_ratio: float | None,
+    sweeps: int,
+    report: Callable[[], object],
+    most: float,
+) -> Choice:
+    """Self-consistent noise, at a first ratio, and then at the one that its information asks."""
+    numbers = count(1)
+
+    def rng() -> np.random.Generator:
+        return problem.adaptation_rng(next(numbers))
+
+    first = problem.target(problem.source.fixed(0))
+    now = sum(len(each.offset) for each in first.contrasts)
+    rows = sum(map(len, problem.data))
+
+    def fits(ratio: float) -> bool:
+        seconds = sweeps * sweep_seconds(first, rows * (1 + ratio) / now)
+        return ratio <= most and seconds <= settings.seconds
+
+    tried, reason = noise_ratio, "as given"
+    if tried is None:
+        fewest = min(len(each) for each in problem.data if len(each))
+        wanted = max(LEAST_RATIO, POINTS_A_PARAMETER * first.shape[1] / fewest)
+        affordable = [ratio for ratio in ratios(settings) if fits(ratio)]
+        tried = min(math.ceil(wanted), max(affordable, default=1.0))
+        reason = "ten points for each parameter" if tried >= wanted else "time and memory allow"
+    made = self_consistent(problem, settings, float(tried), rng, report)
+    ratio = float(tried)
+    if noise_ratio is None:
+        for more in (each for each in ratios(settings) if each > tried and fits(each)):
+            if _kept_at(made, tried, ratio) >= (1 + settings.loss) ** -2:
+                break
+            ratio, reason = more, f"for intervals at most {100 * settings.loss:g} % wider"
+    share = _kept_at(made, tried, ratio)
+    kept = {f"round {k + 1}": float(np.mean(each.kept)) for k, each in enumerate(made.rounds)}
+    sizes = noise_points(problem.data, ratio)
+    paragraph = _rounds_paragraph(made, ratio, reason, share)
+    return Choice(problem.against(made.noises, sizes), ratio, kept, paragraph, made.record)
+
+
+def _kept_at(made: Made, tried: float, ratio: float) -> float:
+    return float(np.mean(kept_with(made.round.trial, ratio / tried)))
+
+
+def _rounds_paragraph(made: Made, ratio: float, reason: str, share: float) -> str:
+    rounds = f"{len(made.rounds)} round{'s' if len(made.rounds) > 1 else ''}"
+    passed = (
+        f"What was simulated at the estimate of round {made.chosen + 1} was like the rows, and "
+        "that round's noise was taken"
+        if made.round.passes
+        else "In no round was what was simulated like the rows: the noise least far from it was "
+        f"taken, of round {made.chosen + 1}"
+    )
+    return (
+        f"Noise made of the fitted model itself, in {rounds} from {made.start}, with broad noise "
+        f"beside it. {passed}. Noise ratio {ratio:g} ({reason}): the share of the exact "
+        f"likelihood's information that a contrast keeps is then about {100 * share:.0f} %, and "
+        f"intervals are about {100 * (max(share, 1e-6) ** -0.5 - 1):.0f} % wider."
+    )
 
 
 def choice_among(kept: Mapping[str, float]) -> str:

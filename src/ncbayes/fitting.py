@@ -268,6 +268,7 @@ def _prepared(run: Run, making: Adaptive | Auto, noise_ratio: float | None) -> R
         },
         adaptation=made.record,
         candidates=made.candidates,
+        rounds=made.rounds,
         seconds=time.monotonic() - began,
     )
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Model, Noise
-from ncbayes.noise.tempered import anneal, annealing_path, log_mean
+from ncbayes.noise.tempered import anneal, annealing_path, anneals, log_mean
 from ncbayes.quadrature import log_partition, rule
 from ncbayes.spaces import Reals, is_continuous, is_periodic, wrapped
 
@@ -76,7 +76,7 @@ def normalizer(
     found = _summed(model, params) or _known(model, params)
     if found is not None:
         return found
-    if hasattr(model, "sweep") and math.isfinite(model.space.log_volume):
+    if anneals(model):
         return _annealed(model, params, reference, _by_conditionals, "annealing", rng)
     if noise is None:
         raise InputError(

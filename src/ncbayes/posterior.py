@@ -55,6 +55,7 @@ class Run:
     settings: Mapping[str, Any]
     adaptation: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
     candidates: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    rounds: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
     field: Field | None = None
     columns: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()

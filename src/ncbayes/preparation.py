@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes.adaptation import adapt
-from ncbayes.base import InputError, shown
+from ncbayes.base import InputError, Noise, shown
 from ncbayes.chains import before_chains
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import choose, ratios
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.consistency import complaint
+from ncbayes.noise.distributions import Mixture
+from ncbayes.noise.model_part import ModelPart, simulates
 from ncbayes.noise.tempered import Annealed
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
+from ncbayes.rounds import BATCHES
 from ncbayes.threads import single_threaded
 
 # Draws of the check, and the key of its random numbers, beyond those of any update.
@@ -38,6 +41,7 @@ class Prepared:
     record: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     candidates: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    rounds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def prepare(
@@ -63,12 +67,17 @@ def prepare(
         assert noise_ratio is not None  # only automatic noise leaves it open
         return Prepared(made, noise_ratio, done.record)
     trials = noise.trial_count(problem.model.space)
+    if simulates(problem.model):
+        trials = BATCHES * noise.rounds
     with before_chains(trials * noise.batch, progress) as report:
         most = _most_affordable(noise, is_affordable, folder) if noise_ratio is None else np.inf
         chosen = choose(problem, noise, noise_ratio, sum(sweeps), report, most)
     check_sweep(chosen.problem)
     settings = {"noise_choice": chosen.paragraph}
-    return Prepared(chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings)
+    return Prepared(
+        chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings,
+        rounds=chosen.rounds,
+    )  # fmt: skip
 
 
 def _most_affordable(
@@ -89,7 +98,7 @@ def _most_affordable(
 
 def check_sweep(problem: Problem) -> None:
     """Refuse a model whose conditionals draw noise that does not follow its density."""
-    annealed = [each for each in problem.source.noises if isinstance(each, Annealed)][:1]
+    annealed = [each for each in map(_of_model, problem.source.noises) if each is not None][:1]
     rng = problem.adaptation_rng(SWEEP_CHECK)
     with single_threaded():
         for noise in annealed:
@@ -101,3 +110,12 @@ def check_sweep(problem: Problem) -> None:
                     "sweep(theta, x, rng) must leave the model at theta invariant "
                     "(ncbayes.testing.check_model(model, theta) tells more)"
                 )
+
+
+def _of_model(noise: Noise) -> Noise | None:
+    """The part that conditionals drew; in mixtures that of a user's model, ours being tested."""
+    if isinstance(noise, Mixture):
+        parts = [each for each in noise.parts if isinstance(each, ModelPart)]
+        own = [each for each in parts if not type(each.model).__module__.startswith("ncbayes.")]
+        return own[0] if own else None
+    return noise if isinstance(noise, Annealed) else None

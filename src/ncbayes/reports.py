@@ -44,8 +44,9 @@ class NoiseReport:
     where there are too many parameters to know) and ``log_z_error`` (of the noise's own log
     normalizer, 0 where that is exact). ``updates``: one row for each update of adaptive noise and
     group, with the ``reason`` why it was made or not, else None. ``candidates``: the share kept by
-    each candidate of automatic noise, else None. ``spread``: with several noise sets, how much the
-    posterior differs between them.
+    each candidate or round of automatic noise, else None. ``rounds``: one row for each round of
+    self-consistent noise and group, with what simulation showed, else None. ``spread``: with
+    several noise sets, how much the posterior differs between them.
     """
 
     verdict: str
@@ -54,6 +55,7 @@ class NoiseReport:
     updates: pd.DataFrame | None = None
     candidates: pd.Series[float] | None = None
     spread: pd.DataFrame | None = None
+    rounds: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         parts = [*self.lines]
@@ -61,6 +63,8 @@ class NoiseReport:
             parts += ["", self.table.round(3).to_string()]
         if self.updates is not None:
             parts += ["", "Updates of the noise:", self.updates.round(3).to_string()]
+        if self.rounds is not None:
+            parts += ["", "Rounds of the noise:", self.rounds.round(3).to_string()]
         if self.spread is not None:
             parts += ["", "Between noise sets:", self.spread.round(3).to_string()]
         return "\n".join(parts)
@@ -79,19 +83,23 @@ def noise_report(
         words = f"There is no noise: the fit used {likelihood_of(tree)} of the data alone."
         return NoiseReport(words, (words,), pd.DataFrame())
     table = tree["noise"].to_dataset()[list(diagnostics.NOISE_FACTS)].to_dataframe()
-    updates = candidates = None
+    updates = candidates = rounds = None
     if "adaptation" in tree.children:
         updates = tree["adaptation"].to_dataset().to_dataframe()
         updates["made"] = updates["made"] > 0
     if "candidates" in tree.children:
         candidates = tree["candidates"]["kept"].to_series()
+    if "rounds" in tree.children:
+        rounds = tree["rounds"].to_dataset().to_dataframe()
+        rounds["passed"] = rounds["passed"] > 0
     verdict = _verdict(table, tree)
     told = [f"The fit has failed: {line}." for line in failed]
     lines = [*told, verdict, *_certain(table), *_updates(updates)]
     lines += [*_inherited(tree), *_spread(spread)]
     if "noise_choice" in tree.attrs:
         lines.insert(0, str(tree.attrs["noise_choice"]))
-    return NoiseReport([*told, verdict][0], tuple(lines), table, updates, candidates, spread)
+    found = updates, candidates, spread, rounds
+    return NoiseReport([*told, verdict][0], tuple(lines), table, *found)
 
 
 def likelihood_of(tree: xr.DataTree) -> str:

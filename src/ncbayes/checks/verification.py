@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 from scipy.special import logsumexp
 
 from ncbayes.autodiff import double_precision, jax_module
-from ncbayes.base import FloatArray, NoiseSet
+from ncbayes.base import BoolArray, FloatArray, NoiseSet
 from ncbayes.checks import comparisons, populations
 from ncbayes.checks.comparisons import Compared, Own, Resampled
 from ncbayes.checks.look import Look
@@ -259,8 +259,12 @@ class Nearness:
 
     def share(self, x: FloatArray) -> float:
         """Share of points that are near."""
+        return float(self.are(x).mean())
+
+    def are(self, x: FloatArray) -> BoolArray:
+        """Which points are near."""
         embedded = _embedded(x, self.middle, self.scale, self.periodic)
-        return float((self.tree.query(embedded)[0] <= self.limit * (1 + 1e-9)).mean())
+        return np.asarray(self.tree.query(embedded)[0] <= self.limit * (1 + 1e-9))
 
 
 def _embedded(x: FloatArray, middle: FloatArray, scale: FloatArray, periodic: bool) -> FloatArray:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 
 from ncbayes.base import FloatArray, InputError, shown
 from ncbayes.models.nodes import (
@@ -22,6 +22,7 @@ from ncbayes.models.nodes import (
     edge_names,
     node_names,
     positions,
+    settled_means,
     short_repr,
 )
 from ncbayes.notebooks import model_html
@@ -185,6 +186,25 @@ class ConwayMaxwell:
             )
         x = np.indices((int(states),) * count).reshape(count, -1).T.astype(np.float64)
         return float(logsumexp(self.statistics(x) @ np.asarray(theta, float) + self.log_base(x)))
+
+    def path(self, theta: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Where annealing begins, and ``alpha`` of the way from there to theta.
+
+        It begins at independent counts, which can be drawn and normalized exactly: each as it is
+        given the others at their means, which are found by going round.
+        """
+        rates, shapes, couplings = self.rates_shapes_and_couplings(theta)
+
+        def mean(k: int, others: FloatArray) -> float:
+            rate = rates[k] + couplings[k] @ others
+            counts = np.arange(self._last(rate, shapes[k]) + 1.0)
+            return float(softmax(rate * counts - shapes[k] * gammaln(counts + 1)) @ counts)
+
+        alone = np.array(theta, dtype=float)
+        if couplings.any():
+            alone[: len(rates)] = rates + couplings @ settled_means(mean, len(rates))
+        alone[self._border :] = 0.0
+        return alone, alone + alpha * (np.asarray(theta, dtype=float) - alone)
 
     def rates_shapes_and_couplings(
         self, theta: FloatArray

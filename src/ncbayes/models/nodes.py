@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from typing import Any, TypeAlias
@@ -18,6 +18,8 @@ Nodes: TypeAlias = int | Sequence[str]
 Edges: TypeAlias = Sequence[tuple[str | int, str | int]]
 EdgeNames: TypeAlias = tuple[tuple[str, str], ...]
 Pairs: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+# How often means that depend on each other are worked out one after the other.
+ROUNDS = 30
 
 
 def node_names(owner: str, nodes: object) -> tuple[str, ...]:
@@ -170,3 +172,17 @@ def short_repr(model: Any) -> str:
         if value != usual:
             parts.append(f"{field.name}={list(value) if field.name == 'edges' else value!r}")
     return f"{type(model).__name__}({', '.join(parts)})"
+
+
+def settled_means(mean: Callable[[int, FloatArray], float], count: int) -> FloatArray:
+    """Means of nodes that each follow from those of the others, ``mean(k, others)``, nearly.
+
+    Going round with half steps: what it ends at is only where something else begins.
+    """
+    found = np.zeros(count)
+    for k in range(count):
+        found[k] = mean(k, np.zeros(count))
+    for _ in range(ROUNDS):
+        for k in range(count):
+            found[k] += (mean(k, found) - found[k]) / 2
+    return found

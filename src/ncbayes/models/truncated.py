@@ -21,6 +21,7 @@ from ncbayes.models.nodes import (
     edge_names,
     node_names,
     positions,
+    settled_means,
     short_repr,
 )
 from ncbayes.models.segments import inverse_cdf, log_mass
@@ -170,23 +171,23 @@ class TruncatedGaussian:
         return x
 
     def log_partition(self, theta: FloatArray) -> float:
-        """``log Z`` for up to two nodes: the second in closed form, the first by quadrature.
+        """``log Z``: in closed form without edges, else for up to two nodes, one by quadrature.
 
         Infinite on the orthant unless ``K_jj > 0`` and ``K_12 > -sqrt(K_11 K_22)``: then K is
         strictly copositive, and the integral exists for every h.
         """
         count = len(self.nodes)
+        linear, precision = self.linear_and_precision(theta)
+        if not precision[self.pairs].any():
+            return self._log_mass_alone(linear, np.diag(precision))
         if count > MOST_NODES_INTEGRATED:
             raise InputError(
                 f"log_partition is computed for at most {MOST_NODES_INTEGRATED} nodes, got "
                 f"{shown(self)}: take it from a fit, posterior.log_z, which estimates it with theta"
             )
-        linear, precision = self.linear_and_precision(theta)
         if not self._is_copositive_by_pairs(precision):
             return math.inf
         ends = self._ends()
-        if count == 1:
-            return float(log_mass(linear, precision[0, 0], *ends[0])[0])
 
         def log_density(x: FloatArray) -> FloatArray:
             inner = log_mass(linear[1] - precision[0, 1] * x, precision[1, 1], *ends[1])
@@ -195,6 +196,34 @@ class TruncatedGaussian:
         low, high = ends[0]
         high = high if self.bounds is not None else _reach(linear, precision)
         return _log_integral(log_density, low, high)
+
+    def _log_mass_alone(self, linear: FloatArray, diagonal: FloatArray) -> float:
+        """log Z of independent nodes; infinite where one has no distribution."""
+        if self.bounds is None and not np.all(diagonal > 0):
+            return math.inf
+        nodes = zip(linear, diagonal, self._ends(), strict=True)
+        return float(sum(log_mass(np.array([h]), k, *ends)[0] for h, k, ends in nodes))
+
+    def path(self, theta: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Where annealing begins, and ``alpha`` of the way from there to theta.
+
+        It begins at independent nodes, which can be drawn and normalized exactly: each as it is
+        given the others at their means, which are found by going round.
+        """
+        linear, precision = self.linear_and_precision(theta)
+        self._check_conditionals(precision)
+        diagonal, ends = np.diag(precision), self._ends()
+        between = precision - np.diag(diagonal)
+
+        def mean(k: int, others: FloatArray) -> float:
+            slope = linear[k] - between[k] @ others
+            step = 1e-4 * max(1.0, abs(slope))
+            low, high = log_mass(np.array([slope - step, slope + step]), diagonal[k], *ends[k])
+            return float((high - low) / (2 * step))
+
+        means = settled_means(mean, len(linear))
+        alone = np.concatenate([linear - between @ means, diagonal, np.zeros(len(self.edges))])
+        return alone, alone + alpha * (np.asarray(theta, dtype=float) - alone)
 
     def linear_and_precision(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The vector h and the symmetric matrix K in theta."""

@@ -29,6 +29,7 @@ from ncbayes.noise.tempered import (
     Tempering,
     anneal,
     annealing_path,
+    anneals,
     effective_size,
     grows,
     log_mean,
@@ -115,7 +116,7 @@ class Adaptive:
 
     def is_annealed(self, model: Model) -> bool:
         """Whether noise for this model is annealed; an InputError if it can't be but was asked."""
-        able = hasattr(model, "sweep") and math.isfinite(model.space.log_volume)
+        able = anneals(model)
         if self.method == "annealed" and not able:
             raise InputError(
                 'Adaptive(method="annealed") needs a model with sweep(theta, x, rng), one sweep of '

@@ -39,12 +39,16 @@ BROAD, MOST_KERNELS = 0.2, 500
 
 @dataclass(frozen=True)
 class Auto:
-    """Noise chosen for you: the default of ``fit``, where ``noise="auto"`` is ``noise=Auto()``.
+    """Noise made for you: the default of ``fit``, where ``noise="auto"`` is ``noise=Auto()``.
 
-    Each candidate is tried out for a batch of sweeps and scored by the share of the exact
-    likelihood's information that the contrast with it keeps: noise matched to the data, fitted
-    families, and the fitted model itself, tempered. The best is taken, or a simpler one that is
-    nearly as good; noise that follows the data closely only if it is clearly better.
+    For a model that can simulate itself (``sweep``, or exact ``sample`` and ``log_partition``) it
+    is a mixture led by the fitted model, so that it covers the data and the model's own mass. It is
+    made in rounds of noise, a short fit and a look at it by simulation, which decides.
+
+    For other models candidates are tried out for a batch of sweeps each and scored by the share of
+    the exact likelihood's information that the contrast with it keeps: noise matched to the data,
+    fitted families, and the fitted model itself, tempered. The best is taken, or a simpler one that
+    is nearly as good; noise that follows the data closely only if it is clearly better.
     ``posterior.noise_report()`` tells why.
 
     Parameters
@@ -59,18 +63,18 @@ class Auto:
     most_ratio
         The largest noise ratio to choose.
     batch
-        Sweeps of a trial.
+        Sweeps of a trial; the short fit of a round has four times as many.
     rounds
-        How often the tempered candidates are made at most, each time at the best estimate so far;
-        a round that gains little is the last.
+        How many rounds there are at most; or how often the tempered candidates are made, each time
+        at the best estimate so far: a round that gains little is the last.
     """
 
-    loss: float = 0.1
+    loss: float = 0.05
     seconds: float = 60.0
     alphas: tuple[float, ...] = (0.5, 0.9)
-    most_ratio: float = 10.0
+    most_ratio: float = 100.0
     batch: int = 50
-    rounds: int = 4
+    rounds: int = 5
 
     def __post_init__(self) -> None:
         for name in ("loss", "seconds", "most_ratio"):
@@ -93,7 +97,7 @@ class Auto:
                 )
 
     def trial_count(self, space: Space) -> int:
-        """How many candidates are tried out on a space."""
+        """How many candidates are tried out on a space, at most."""
         return 1 + len(families(space)) + len(self.alphas) * self.rounds
 
 

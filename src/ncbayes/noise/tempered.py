@@ -209,6 +209,12 @@ def grows(
     return max(far) >= highest(near[model.space.contains(near)])
 
 
+def anneals(model: Any) -> bool:
+    """Whether points of the model can be annealed by its conditionals from where they are known."""
+    bounded = math.isfinite(model.space.log_volume) or hasattr(model, "path")
+    return hasattr(model, "sweep") and bounded
+
+
 def annealing_path(
     model: Any, theta: FloatArray, alpha: float
 ) -> tuple[FloatArray | None, FloatArray]:
