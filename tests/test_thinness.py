@@ -139,3 +139,17 @@ def test_atoms_are_told_at_the_door_and_in_the_file(tmp_path):
     posterior.save(tmp_path / "atoms.nc")
     kept = ncb.load(tmp_path / "atoms.nc").warning_lines()
     assert sum("share one value exactly" in line for line in kept) == 1
+
+
+def test_values_that_lost_a_decimal_point_are_named_with_their_rows():
+    rows = np.random.default_rng(1).gamma(3.0, 1.0, (200, 2))
+    space = ncb.spaces.Orthant(2)
+    assert thin_lines(space, {"all": rows}, ["acid", "salt"]) == []
+    broken = rows.copy()
+    broken[[3, 50], 1] *= 1000
+    (line,) = thin_lines(space, {"all": broken}, ["acid", "salt"])
+    assert line.startswith("column 'salt' has values more than 100 times as far from its median")
+    assert "in rows 3 (" in line
+    assert ", 50 (" in line
+    heavy = np.random.default_rng(1).standard_t(2.5, (1000, 1))
+    assert thin_lines(ncb.spaces.Reals(1), {"all": heavy}) == []

@@ -126,7 +126,7 @@ def _in_rounds(
         reason = "ten points for each parameter" if tried >= wanted else "time and memory allow"
     made = self_consistent(problem, settings, float(tried), rng, report)
     ratio = float(tried)
-    if noise_ratio is None:
+    if noise_ratio is None and made.round.passes:  # more of what is wrong does not help
         for more in (each for each in ratios(settings) if each > tried and fits(each)):
             if _kept_at(made, tried, ratio) >= (1 + settings.loss) ** -2:
                 break

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Model, Prior
+from ncbayes.base import FloatArray, InputError, Prior
 from ncbayes.contrast import Contrast
 from ncbayes.priors import Horseshoe, MultivariateNormal, Normal
 
@@ -14,6 +15,8 @@ from ncbayes.priors import Horseshoe, MultivariateNormal, Normal
 MOST_CORRELATED = 500
 # How many standard deviations of the log density over the data the default prior allows.
 DEFAULT_SPREAD = 10.0
+# The slab of edges, in units: two of these are a log odds ratio of 5, and few are beyond.
+SLAB = 2.5
 # Spreads beyond this, or below its inverse, have squares and products that leave double precision.
 LARGEST = 1e70
 
@@ -25,12 +28,24 @@ def data_mean(contrasts: Sequence[Contrast]) -> FloatArray:
     return np.asarray(total[:-1] / rows)
 
 
-def default_prior(model: Model, contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
-    """The prior of what has none: a horseshoe where statistics come in runs, else a weak normal.
+def default_prior(model: Any, contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
+    """The prior of what has none: a horseshoe for edges, else a weak normal.
 
-    Runs of statistics, such as those of edges, are many, and most of them do not matter.
+    Edges are many, and most of them do not matter. Where statistics come in runs, as those of the
+    edges of a torus graph, runs share a scale. Edges of one statistic are in the units that the
+    model tells (``edge_units``), so that the slab allows log odds ratios, or their like, up to 5.
+    ``field_scale``: the prior sd of the statistics of nodes, where the model has one.
     """
-    return Horseshoe() if hasattr(model, "clusters") else weak_normal(contrasts, start, stop)
+    if hasattr(model, "clusters"):
+        return Horseshoe()
+    if hasattr(model, "edge_units"):
+        edges = np.concatenate([np.ravel(each) for each in model.edge_columns.values()])
+        # A model made from ours may have one statistic for all edges.
+        if np.array_equal(np.arange(start, stop), edges):
+            return Horseshoe(slab=SLAB, units=model.edge_units(_spread(contrasts)))
+        if hasattr(model, "field_scale"):
+            return Normal(model.field_scale)
+    return weak_normal(contrasts, start, stop)
 
 
 def weak_normal(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ncbayes import diagnostics
+from ncbayes.checks.look import most_different
 from ncbayes.concerns import Concern, Grade, Verdict
 from ncbayes.mixing import convergence
 from ncbayes.reports import WIDER, grade_of_noise, noise_words
@@ -259,7 +260,7 @@ def _predictions(tree: xr.DataTree, stored: xr.Dataset) -> Iterator[Concern]:
     if "p_value" not in stored or not stored.sizes["look"]:
         return
     p_values = stored["p_value"].to_numpy()
-    count, at = len(p_values), int(np.argmin(p_values))
+    count, at = len(p_values), int(most_different(p_values)[0])
     worst = stored.isel(look=at)
     limit = FALSE_ALARM / count
     facts = {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ncbayes.base import FloatArray, InputError, Space, in_group, shown
-from ncbayes.spaces import is_continuous, is_periodic
+from ncbayes.spaces import Counts, is_continuous, is_periodic
 
 # Fewer rows than this beyond the columns may lie on a plane by accident.
 SPARE_ROWS = 10
@@ -25,6 +25,9 @@ FINE = 1e-3
 # An atom: the rows that share a value, their share, and how many times the rows of each of the two
 # nearest values on both sides. Rounding makes many values of about equal size.
 ATOM_ROWS, ATOM_SHARE, ATOM_TIMES, NEIGHBOURS = 12, 0.15, 5, 2
+# Values so many times farther out than the quartiles are apart, if their share is this small at
+# most, are errors rather than tails; so many rows are named.
+FAR_OUT, FEW_FAR, SHOWN = 100.0, 0.1, 5
 # A column with no more values than this in so many rows is not measured on a continuous scale.
 FEW_VALUES, MANY_ROWS = 3, 20
 
@@ -37,8 +40,8 @@ def thin_lines(
     ``columns`` are the columns' names, if they have some.
     """
     if not is_continuous(space):
-        return []
-    lines: list[str] = []
+        return _far_lines(groups, columns) if isinstance(space, Counts) else []
+    lines: list[str] = [] if is_periodic(space) else _far_lines(groups, columns)
     names = [shown(each) for each in columns or range(space.dimension)]
     for label, points in groups.items():
         where = f"in group {shown(label)}: " if len(groups) > 1 else ""
@@ -46,6 +49,29 @@ def thin_lines(
             found = list(_periodic(points, names) if is_periodic(space) else _flat(points, names))
         found += _atoms(points, names, is_periodic(space))
         lines += [where + line for line in found]
+    return lines
+
+
+def _far_lines(groups: Mapping[str, FloatArray], columns: Sequence[str]) -> list[str]:
+    """Values so far out that a decimal point may have been lost, with their rows."""
+    points = np.concatenate([*groups.values()])
+    if len(points) < MANY_ROWS:
+        return []
+    low, middle, high = np.quantile(points, [0.25, 0.5, 0.75], axis=0)
+    far = np.abs(points - middle) > FAR_OUT * np.where(high > low, high - low, np.inf)
+    names = [shown(each) for each in columns or range(points.shape[1])]
+    lines = []
+    for k in np.flatnonzero(far.any(axis=0) & (far.mean(axis=0) < FEW_FAR)):
+        rows = np.flatnonzero(far[:, k])
+        some = ", ".join(f"{row} ({points[row, k]:.6g})" for row in rows[:SHOWN])
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        which = "row" if len(rows) == 1 else "rows"
+        lines.append(
+            f"column {names[k]} has values more than {FAR_OUT:g} times as far from its median "
+            f"({middle[k]:.4g}) as its quartiles are apart, in {which} {some}{more}, counted from "
+            "0: decimal points may have been lost; mend or remove these rows, since no model of "
+            "this kind can hold both them and the others"
+        )
     return lines
 
 

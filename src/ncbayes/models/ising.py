@@ -112,6 +112,15 @@ class Ising:
         return positions(self.edges, self.nodes)
 
     @property
+    def field_scale(self) -> float:
+        """The prior sd of a field where none is given: that of log odds of 5."""
+        return 5.0 / (1 - self.space.lower)
+
+    def edge_units(self, spread: FloatArray) -> FloatArray:
+        """One for each edge: a coupling of this size is a log odds ratio of 1."""
+        return np.full(len(self.edges), (1 - self.space.lower) ** -2.0)
+
+    @property
     def edge_columns(self) -> Mapping[str, NDArray[np.intp]]:
         """The columns of the statistics of the edges, by kind: one an edge."""
         steps = 1 if self.coupling == "each" else 0

@@ -98,6 +98,14 @@ class TruncatedGaussian:
         """The numbers j < k of the nodes of each edge, as two arrays."""
         return positions(self.edges, self.nodes)
 
+    def edge_units(self, spread: FloatArray) -> FloatArray:
+        """One for each edge: what moves the log density by 1 where both nodes move by their sd.
+
+        ``spread`` are the sds of the statistics, of which the first are the nodes themselves.
+        """
+        one, other = self.pairs
+        return np.asarray(1 / (spread[one] * spread[other]))
+
     @property
     def edge_columns(self) -> Mapping[str, NDArray[np.intp]]:
         """The columns of the statistics of the edges, by kind: one an edge."""

@@ -178,7 +178,7 @@ def blocks(
     total = sum(len(names) for names in groups.values())
     if prior is not None and not isinstance(prior, Mapping):
         parts = [Part("theta", _checked("theta", prior), 0, total)]
-    elif not chosen.keys() & groups.keys():
+    elif not chosen.keys() & groups.keys() and not _has_edge_block(model):
         parts = [Part("theta", default(0, total), 0, total)]
     else:
         parts, start = [], 0
@@ -197,6 +197,11 @@ def blocks(
         own = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
         parts.append(Part(NORMALIZER, own, total, total + 1))
     return Blocks(tuple(parts))
+
+
+def _has_edge_block(model: Any) -> bool:
+    """Whether edges have statistics of their own, one each, whose default prior differs."""
+    return hasattr(model, "edge_units")
 
 
 def _checked(name: str, prior: object) -> Prior:

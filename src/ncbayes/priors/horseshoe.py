@@ -89,6 +89,8 @@ class Horseshoe:
     """Set by ``bound``: the size of each run of statistics."""
     relative: FloatArray | None = None
     """Set by ``bound``: s of each run."""
+    units: FloatArray | None = None
+    """One for each run: theta in these units has the prior. Set for edges of data with units."""
 
     def __post_init__(self) -> None:
         check_scale("Horseshoe(scale=...)", self.scale)
@@ -100,6 +102,8 @@ class Horseshoe:
                 'Horseshoe(slab_form=...) must be "conditional" or "likelihood", got '
                 f"{shown(self.slab_form)}"
             )
+        if self.units is not None and self.slab_form == "likelihood":
+            raise InputError('Horseshoe(units=...) needs slab_form="conditional"; leave units out')
         if not isinstance(self.grouped, bool | np.bool_):
             raise InputError(
                 f"Horseshoe(grouped=...) must be True or False, got {shown(self.grouped)}"
@@ -273,8 +277,10 @@ class Horseshoe:
     def _made(self, runs: tuple[int, ...]) -> _Runs:
         sizes = np.array(runs, dtype=np.intp)
         given = np.ones(len(sizes)) if self.relative is None else self.relative
-        relative, own = np.where(given == 0, np.inf, given), 0.0 if self.slab is None else self.slab
-        slab = np.where(given == 0, OUT**-2, own and own**-2)
+        units = np.ones(len(sizes)) if self.units is None else self.units
+        own = 0.0 if self.slab is None else self.slab
+        relative = np.where(given == 0, np.inf, given * units)
+        slab = np.where(given == 0, OUT**-2, own and (own * units) ** -2)
         likelihood = self.slab_form == "likelihood" and self.slab is not None
         return _Runs(
             np.cumsum(sizes) - sizes,
