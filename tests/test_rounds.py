@@ -10,12 +10,14 @@ import pytest
 from scipy.special import ndtri, softmax
 
 import ncbayes as ncb
-from ncbayes import chains, choice, rounds
+from ncbayes import chains, choice
 from ncbayes.checks.verification import Nearness
 from ncbayes.models import ConwayMaxwell, Gaussian, Ising, TorusGraph, TruncatedGaussian, VonMises
 from ncbayes.noise import Auto
 from ncbayes.noise.copula import Copula
 from ncbayes.noise.model_part import ModelPart, _bridged, drawn, simulates
+from ncbayes.rounds import loop
+from ncbayes.rounds.looks import Look
 
 OPTIONS = {"draws": 40, "tune": 40, "chains": 2, "seed": 5, "cores": 1, "progress": False}
 QUICK = Auto(batch=15, rounds=2, most_ratio=10)
@@ -111,7 +113,7 @@ def test_which_models_simulate_themselves():
                                     ncb.spaces.Reals(1)))  # fmt: skip
 
 
-FINE = rounds.Look(0.99, 0.99, 0.8, 0.7, 0.1, 0.5, 0.0)
+FINE = Look(0.99, 0.99, 0.8, 0.7, 0.1, 0.5, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +129,11 @@ def test_a_look_passes_only_if_nothing_is_off(off):
 
 def test_the_last_round_that_passed_is_taken():
     def made(*looks):
-        return [rounds.Round((), np.zeros(1), np.zeros(1), (each,), 0.0, None) for each in looks]
+        return [loop.Round((), np.zeros(1), np.zeros(1), (each,), 0.0, None) for each in looks]
 
     bad, worse = replace(FINE, log_z=-1.0), replace(FINE, log_z=-9.0)
-    assert rounds._best(made(FINE, FINE, bad)) == 1
-    assert rounds._best(made(worse, bad, worse)) == 1
+    assert loop._best(made(FINE, FINE, bad)) == 1
+    assert loop._best(made(worse, bad, worse)) == 1
 
 
 def gap(posterior):
@@ -149,8 +151,8 @@ def test_concentrated_angles_with_uniform_rows_are_covered(monkeypatch):
     record = good.data["rounds"].to_dataset()
     assert record["passed"].to_numpy().any()
     assert record.sizes["round"] >= 2
-    monkeypatch.setattr(rounds, "MODEL", 1e-9)
-    monkeypatch.setattr(rounds, "_margins", lambda space, points: None)
+    monkeypatch.setattr(loop, "MODEL", 1e-9)
+    monkeypatch.setattr(loop, "_margins", lambda space, points: None)
     bad = fit(TorusGraph(6), data, noise="auto", **short)
     assert "failed" in gap(bad)
     assert not bad.data["rounds"]["passed"].to_numpy().all()

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncbayes import diagnostics
-from ncbayes.checks.look import most_different
+from ncbayes.base import FloatArray
 from ncbayes.concerns import Concern, Grade, Verdict
 from ncbayes.mixing import convergence
 from ncbayes.reports import WIDER, grade_of_noise, noise_words
@@ -29,6 +30,8 @@ FAR_OFF = 5.0
 FALSE_ALARM = 0.01
 # What all times of a density together are called (checks/cells.py).
 ALL_TIMES = "all times"
+# Below this a p-value is as small as any.
+HOPELESS = 1e-12
 # Parameters for each row of the data above which a prior that shrinks is named.
 MANY_PARAMETERS = 0.2
 
@@ -297,6 +300,11 @@ def _predictions(tree: xr.DataTree, stored: xr.Dataset) -> Iterator[Concern]:
     if "noise" in tree.children and float(tree["noise"]["widening"].max()) > WIDER["poor"]:
         remedy = "mend the noise first: a fit that knows so little need not be where the data are"
     yield Concern("predictions", "predictions", "poor", line, remedy, facts, short)
+
+
+def most_different(p_values: FloatArray) -> NDArray[np.intp]:
+    """The order in which looks are told: by p, and among hopeless ones the plainest first."""
+    return np.argsort(np.maximum(p_values, HOPELESS), kind="stable")
 
 
 def _capped(number: float) -> str:

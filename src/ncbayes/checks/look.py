@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ncbayes.base import FloatArray
 
-# Below this a p-value is as small as any.
-HOPELESS = 1e-12
 # Shares of simulated numbers below the ends of the bins of a margin: the outer ones see tails.
 SHARES = (0.005, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995)
 # Bins of a count (ones in a row, shared partners, steps from node to node); what is more is one.
@@ -69,8 +66,3 @@ def bins_of(values: FloatArray) -> Bins:
     elif len(kinds) > 1:
         kinds = kinds[:-1]  # what is beyond the last end is a bin
     return Bins(kinds.astype(float))
-
-
-def most_different(p_values: FloatArray) -> NDArray[np.intp]:
-    """The order in which looks are told: by p, and among hopeless ones the plainest first."""
-    return np.argsort(np.maximum(p_values, HOPELESS), kind="stable")

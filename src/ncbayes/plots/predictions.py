@@ -12,7 +12,6 @@ from scipy.special import ndtri
 
 from ncbayes import diagnosis
 from ncbayes.base import FloatArray, InputError, shown
-from ncbayes.checks.look import most_different
 from ncbayes.couplings import group_label
 from ncbayes.plots.style import BLUE, GREY, ORANGE, check_posterior, legend_above, short
 from ncbayes.posterior import Posterior
@@ -112,9 +111,9 @@ def _scores(stored: xr.Dataset, group: str | None = None) -> Scores:
     groups = stored["look_group"].to_numpy().astype(str)
     p_values = stored["p_value"].to_numpy()
     if group is None:
-        group = str(groups[most_different(p_values)[0]])
+        group = str(groups[diagnosis.most_different(p_values)[0]])
     places = np.flatnonzero(groups == group)
-    worst = int(most_different(p_values[places])[0])
+    worst = int(diagnosis.most_different(p_values[places])[0])
     look = stored.isel(look=int(places[worst]))
     owner, z = stored["compared_look"].to_numpy(), stored["z"].to_numpy()
     edges, data, simulated = (

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from ncbayes import diagnosis
-from ncbayes.checks.look import most_different
 from ncbayes.webreport.packing import plain
 from ncbayes.webreport.verdicts import sentence
 
@@ -27,7 +26,7 @@ def predictions(tree: xr.DataTree) -> dict[str, Any]:
         return {"missing": not_verified(tree)}
     stored = tree["verification"].to_dataset()
     (concern,) = (each for each in diagnosis.verification(tree) if each.side == "predictions")
-    order = most_different(stored["p_value"].to_numpy())
+    order = diagnosis.most_different(stored["p_value"].to_numpy())
     worst, groups = stored.isel(look=int(order[0])), stored["look_group"].to_numpy().astype(str)
     group = str(worst["look_group"].item())
     places = np.flatnonzero(groups == group).tolist()
