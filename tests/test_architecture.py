@@ -130,6 +130,7 @@ ALLOWED = {
         "diagnosis",
         "diagnostics",
         "fields",
+        "mixing",
         "normalizers",
         "notebooks",
         "problem",

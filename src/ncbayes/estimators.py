@@ -45,7 +45,7 @@ class TorusGraphEstimator(BaseEstimator):  # type: ignore[misc]
         noise: Any = "auto",
         prior: Any = None,
         noise_ratio: float | None = None,
-        draws: int = 1000,
+        draws: int | None = None,
         tune: int = 1000,
         chains: int = 4,
         cores: int | None = None,

@@ -53,6 +53,8 @@ from ncbayes.threads import single_threaded
 
 # The file of a checkpoint that tells which noise was made.
 MADE = "made.npz"
+# Draws a chain if none are asked for, and the most to which chains then go on.
+DRAWS, MOST_DRAWS = 1000, 5000
 
 
 def fit(
@@ -63,7 +65,7 @@ def fit(
     prior: Prior | Mapping[str, Prior] | None = None,
     noise_ratio: float | None = None,
     engine: str | Engine = "auto",
-    draws: int = 1000,
+    draws: int | None = None,
     tune: int = 1000,
     chains: int = 4,
     cores: int | None = None,
@@ -108,7 +110,9 @@ def fit(
         binary ones with ``change_statistics``, "hyvarinen" or
         ``engines.Hyvarinen(learning_rate=0.2)`` for generalized Bayes with derivatives.
     draws, tune, chains
-        Kept and discarded sweeps a chain, and the number of chains.
+        Kept and discarded sweeps a chain, and the number of chains. ``draws=None``: 1000, and
+        1000 more as long as R-hat of some coefficient is above 1.01 or it has fewer than 100
+        effective draws a chain, up to 5000.
     cores
         Processes; None: as many as there are chains and cores, or one for a short run. The draws
         do not depend on it.
@@ -156,7 +160,9 @@ def fitted(
     the names of the columns of the points, where they have some, and ``seen`` what there is to say
     about the points.
     """
-    engine, draws, tune, chains, cores, seed, checkpoint, progress, verify = options
+    engine, given_draws, tune, chains, cores, seed, checkpoint, progress, verify = options
+    draws = DRAWS if given_draws is None else given_draws
+    most_draws = MOST_DRAWS if given_draws is None else 0
     inputs.checked_flag("verify", verify)
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
@@ -178,7 +184,12 @@ def fitted(
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
-        return finish(dataclasses.replace(run, columns=columns, seen=seen, verify=verify), calls=2)
+        return finish(
+            dataclasses.replace(
+                run, columns=columns, seen=seen, verify=verify, most_draws=most_draws
+            ),
+            calls=2,
+        )
     if isinstance(model, Energy):
         entropy = inputs.checked_entropy(seed, _stored_seed(folder))
         counts = {"draws": draws, "tune": tune, "chains": chains}
@@ -186,7 +197,12 @@ def fitted(
         run = energy_run(
             model, groups, noise, prior, as_given, wanted, entropy, counts, cores, folder, progress
         )
-        return finish(dataclasses.replace(run, columns=columns, seen=seen, verify=verify), calls=2)
+        return finish(
+            dataclasses.replace(
+                run, columns=columns, seen=seen, verify=verify, most_draws=most_draws
+            ),
+            calls=2,
+        )
     size = _size(model, groups.values(), sizes)
     affordable_processes(size, draws, chains, cores)
     entropy = inputs.checked_entropy(seed, _stored_seed(folder))
@@ -215,7 +231,7 @@ def fitted(
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
-        columns=columns, seen=seen, verify=verify,
+        columns=columns, seen=seen, verify=verify, most_draws=most_draws,
     )  # fmt: skip
     run = run if making is None else _prepared(run, making, noise_ratio)
     return finish(_with_unseen(run, prior), calls=calls)

@@ -23,12 +23,13 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.checks.records import verify
 from ncbayes.concerns import Verdict, alarms
 from ncbayes.fields import Field
+from ncbayes.mixing import r_hat_limit
 from ncbayes.normalizers import Normalizer
 from ncbayes.notebooks import posterior_html
 from ncbayes.problem import Problem
 from ncbayes.progress import Progress
 from ncbayes.reports import NoiseReport, likelihood_of, noise_report
-from ncbayes.resources import ScoreSize, Size, worthwhile_processes
+from ncbayes.resources import ScoreSize, Size, is_affordable, worthwhile_processes
 from ncbayes.tails import is_unbounded, log_density_of, tail_concern
 from ncbayes.threads import single_threaded
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 # Draws of each chain among which some are asked whether the model has an integral.
 LOOKED_AT = 6
+# Effective draws a chain that are enough; the name of the noise set of each draw.
+ENOUGH, SETS = 100, "stats/noise_set"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Run:
     columns: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     verify: bool = True
+    most_draws: int = 0
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -79,6 +83,34 @@ class Run:
         )
         seconds = self.seconds + time.monotonic() - began
         return dataclasses.replace(self, chains=tuple(done), seconds=seconds)
+
+    def settled(self) -> Run:
+        """This run finished, and gone on with until its chains agree, up to ``most_draws``."""
+        run, first = self.finished(), sum(segment.draws for segment in self.plan)
+        asked = first
+        while asked + first <= run.most_draws and run._is_whole(asked) and not run._agrees():
+            if not is_affordable(run.size, asked + first, run.chain_count, run.cores):
+                break
+            more = run.problem.schedule.plan(first, run.tune, extends=True)
+            run = dataclasses.replace(run, plan=run.plan + more).finished()
+            asked += first
+        return run
+
+    def _is_whole(self, asked: int) -> bool:
+        return all(chain.kept == asked for chain in self.chains) and (
+            len(self.chains) == self.chain_count
+        )
+
+    def _agrees(self) -> bool:
+        """Whether R-hat and effective draws of all coefficients are as they should be."""
+        draws = {key: [chain.draws[key] for chain in self.chains] for key in ("coef", SETS)}
+        coef, sets = np.stack(draws["coef"]), np.stack(draws[SETS])[0]
+        for place in np.ndindex(coef.shape[2:]):
+            bulk, tail, r_hat = diagnostics.convergence(coef[(..., *place)], sets)
+            limit = r_hat_limit(diagnostics.effective_draws(bulk, tail), len(self.chains))
+            if r_hat > limit or min(bulk, tail) < ENOUGH * len(self.chains):
+                return False
+        return True
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,7 +240,7 @@ class Posterior:
         more: tuple[Segment, ...] = ()
         if draws > 0:
             more = self.run.problem.schedule.plan(int(draws), self.run.tune, extends=True)
-        return finish(dataclasses.replace(self.run, plan=self.run.plan + more))
+        return finish(dataclasses.replace(self.run, plan=self.run.plan + more, most_draws=0))
 
     def save(self, path: str | Path) -> None:
         """Write a netCDF file that ``ncbayes.load``, ArviZ and xarray open."""
@@ -303,7 +335,7 @@ def finish(run: Run, calls: int = 1) -> Posterior:
 
     So many ``calls`` lie between this one and the user's line, which warnings point at.
     """
-    run = run.finished()
+    run = run.settled()
     chains, kept = longest_rectangle(run.chains)
     if kept == 0:
         where = " (the checkpoint holds what was done)" if run.folder else ""

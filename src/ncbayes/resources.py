@@ -115,7 +115,7 @@ def affordable_processes(size: Size | ScoreSize, draws: int, chains: int, cores:
     )
 
 
-def is_affordable(size: Size, draws: int, chains: int, cores: int | None) -> bool:
+def is_affordable(size: Size | ScoreSize, draws: int, chains: int, cores: int | None) -> bool:
     """Whether ``affordable_processes`` finds enough in a part of the memory."""
     wanted = 1 if cores is None else min(chains, cores)
     return _fitting(size, draws, chains, SHARE * available_bytes()) >= wanted

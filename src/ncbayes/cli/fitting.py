@@ -41,7 +41,9 @@ class Options:
         Path | None, typer.Option(help="Folder of the run; default: the file's name and -run.")
     ] = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in it.")] = False
-    draws: Annotated[int | None, typer.Option(help="Kept draws a chain; default: 1000.")] = None
+    draws: Annotated[
+        int | None, typer.Option(help="Kept draws a chain; default: 1000, or until chains agree.")
+    ] = None
     tune: Annotated[int | None, typer.Option(help="Sweeps before them; default: 1000.")] = None
     chains: Annotated[int | None, typer.Option(help="Chains; default: 4.")] = None
     cores: Annotated[int | None, typer.Option(help="Chains at a time; default: all cores.")] = None

@@ -24,6 +24,7 @@ from ncbayes.cli.mistakes import in_the_users_words, with_rows_of_the_file
 from ncbayes.cli.specs import Job
 from ncbayes.cli.terminal import note, spoken
 from ncbayes.events import Events, events
+from ncbayes.fitting import DRAWS
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def ready(job: Job) -> Ready:
     job.checked_files()
     made = _density(job) if job.density is not None else _model(job)
     defaults = inspect.signature(ncb.fit).parameters
-    counts = {name: defaults[name].default for name in COUNTS}
+    # Without draws of its own a run goes on until its chains agree.
+    counts = {name: defaults[name].default for name in COUNTS if defaults[name].default is not None}
     seed = {"seed": secrets.randbelow(2**31)}
     full = {**counts, **seed, **made.job.fit}
     for name, least in LEAST.items():
@@ -314,7 +316,9 @@ def _fitted(
     posterior, said = _posterior(made, out / CHECKPOINT, quiet, options)
     if posterior is None or not posterior.complete:
         raise KeyboardInterrupt
-    draws = int(made.job.fit["draws"])
+    draws = int(posterior.data["posterior"].sizes["draw"])
+    if "draws" not in made.job.fit and draws > DRAWS and not quiet:
+        note(f"chains went on from {DRAWS} to {draws} draws, since they did not agree before")
     said = [spoken(line, draws) for line in said]
     for line in said:
         note(f"warning: {line}")

@@ -10,6 +10,7 @@ from typing import Any
 from ncbayes.cli.jobs import Ready
 from ncbayes.cli.mistakes import in_the_users_words
 from ncbayes.contrast import uses_noise
+from ncbayes.fitting import DRAWS
 from ncbayes.noise import Adaptive, Auto
 from ncbayes.posterior import Posterior
 from ncbayes.resources import GIGABYTE, WORTH_PROCESSES_SECONDS, affordable_processes
@@ -24,7 +25,8 @@ MADE = ("auto", "adaptive")
 def plan(made: Ready) -> dict[str, Any]:
     """Rows, statistics, noise points, memory and time of a fit."""
     fit, trials = made.job.fit, _makes_noise(made)
-    draws, tune, chains, cores = fit["draws"], fit["tune"], fit["chains"], fit.get("cores")
+    draws, tune, chains = fit.get("draws", DRAWS), fit["tune"], fit["chains"]
+    cores = fit.get("cores")
     posterior, setup, each, measured = _measured(made, trials)
     assert posterior.run is not None
     size = posterior.run.size
