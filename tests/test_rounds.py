@@ -144,7 +144,7 @@ def gap(posterior):
 
 def test_concentrated_angles_with_uniform_rows_are_covered(monkeypatch):
     """What matched and tree noise get wrong by 20 units of log Z; the twin has no model part."""
-    short = {"draws": 300, "tune": 300}
+    short = {"draws": 150, "tune": 150}
     data = concentrated(1)
     good = fit(TorusGraph(6), data, noise="auto", **short)
     assert gap(good) == ("good", "good")

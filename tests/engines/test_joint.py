@@ -414,6 +414,9 @@ class Quadratic:
     shift: np.ndarray
     size: int = 3
 
+    def curvature(self, theta):
+        return self.gram
+
 
 def known_normal(rng):
     """A target whose posterior is a known normal, with its mean and standard deviations."""

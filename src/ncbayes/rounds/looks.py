@@ -27,6 +27,10 @@ RARELY, FEWEST_ROWS = 0.01, 30
 START = 2.5
 # How far log Z may be off: so much, beside p / 2n and two standard errors.
 LOG_Z = 0.3
+# Rows that are looked at.
+MOST_ROWS = 5000
+# Statistics up to which the posterior's spread counts in the errors of their means.
+MOST_SPREAD = 2000
 # Draws of a short fit that count as independent.
 FEWEST_EFFECTIVE = 10.0
 
@@ -104,6 +108,11 @@ def looked(
     return replace(look, log_z=float(np.mean(off)), limit=limit), points
 
 
+def some_of(rows: FloatArray) -> FloatArray:
+    """The rows, or as many of them as are looked at."""
+    return rows[:: max(1, -(-len(rows) // MOST_ROWS))]
+
+
 def beyond(
     problem: Problem, each: Contrast, noise: Noise, coef: FloatArray, points: FloatArray
 ) -> BoolArray:
@@ -119,13 +128,14 @@ def _moments(
 ) -> float:
     """How far means of statistics are off, in standard errors, root mean square."""
     weights = np.exp(found.log_weights - logsumexp(found.log_weights))
+    rows = some_of(rows)
     data = np.asarray(model.statistics(rows), dtype=float)
     simulated = np.asarray(model.statistics(found.points), dtype=float)
     mean = weights @ simulated
     centred = simulated - mean
     variance = (weights @ centred**2 + data.var(axis=0)) / 2
     error = variance * (1 / len(rows) + 1 / (found.effective * len(weights)))
-    if coefs is not None:
+    if coefs is not None and len(theta) <= MOST_SPREAD:
         covariance = (weights[:, None] * centred).T @ centred
         error = error + ((coefs[:, :-1] - theta) @ covariance).var(axis=0)
     off = (data.mean(axis=0) - mean)[error > 0] / np.sqrt(error[error > 0])

@@ -29,7 +29,7 @@ from ncbayes.noise.model_part import ModelPart, drawn
 from ncbayes.noise.tree import Tree
 from ncbayes.priors.blocks import Blocks
 from ncbayes.problem import Problem
-from ncbayes.rounds.looks import MOMENTS, Look, beyond, looked
+from ncbayes.rounds.looks import MOMENTS, Look, beyond, looked, some_of
 from ncbayes.rounds.starts import first_estimate
 from ncbayes.spaces import Binary, Box, Orthant, Torus
 
@@ -129,7 +129,7 @@ def self_consistent(
     """Rounds of noise, fit and look, at a noise ratio."""
     model, groups = problem.model, range(len(problem.data))
     filled = [g for g in groups if len(problem.data[g])]
-    near = {g: Nearness.of(model.space, problem.data[g]) for g in filled}
+    near = {g: Nearness.of(model.space, some_of(problem.data[g])) for g in filled}
     bases = {g: _base(problem, g) for g in filled}
     parts = [_Parts(_broad(problem, g)) for g in groups]
     thetas, failed, start = first_estimate(problem, near, bases, rng_of())

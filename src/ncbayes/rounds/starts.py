@@ -16,13 +16,16 @@ from ncbayes.pilots import pilot
 from ncbayes.priors import Normal
 from ncbayes.priors.blocks import NORMALIZER, Blocks, Part
 from ncbayes.problem import Problem
-from ncbayes.rounds.looks import looked
+from ncbayes.rounds.looks import FEWEST_ROWS, looked
 from ncbayes.score import score_loss
 
 # Sweeps of the first estimate, without noise.
 SWEEPS = 200
 # Points and steps of moment matching, and the longest step, in sds of the log density.
 MATCHED_POINTS, MATCHED_STEPS, LONGEST = 1000, 100, 0.5
+# Statistics up to which there is an estimate without noise, and up to which moments are matched;
+# entries of change statistics that are held, 128 MB.
+MOST_QUICK, MOST_MATCHED, MOST_ENTRIES = 2000, 500, 2**24
 # How far from the edge-less model the first estimate may go, one after the other.
 PULLED = (0.5, 0.25, 0.0)
 # Prior sds in units of 1 / sd of a statistic, and how many times smaller those of no edge are.
@@ -54,6 +57,10 @@ def first_estimate(
         if quick is not None and passes(g, quick[g]):
             found[g] = quick[g]
             continue
+        if quick is None and found.shape[1] > MOST_MATCHED:
+            failed.add(g)
+            used[g] = "fitted noise, since there are very many parameters"
+            continue
         begin = None if quick is None else quick[g]
         found[g], used[g] = _moment_matched(problem, g, begin, rng), "moment matching"
         if passes(g, found[g]):
@@ -84,7 +91,7 @@ def _moment_matched(
     begun = pilot(model, rows, rng)
     theta, data = begun.theta if begin is None else begin, begun.total / len(rows)
     ridge = begun.penalty / len(rows)
-    if not hasattr(model, "sweep"):
+    if not hasattr(model, "sweep") or len(theta) > MOST_MATCHED:
         return theta
     points = np.array(rows[np.arange(MATCHED_POINTS) % len(rows)], dtype=float)
     kept = np.zeros_like(theta)
@@ -120,9 +127,15 @@ def _noiseless(
         return None, ""
     loss, engine, words = made
     shape = len(problem.data), prior.parts[-1].stop
+    if shape[1] > MOST_QUICK:
+        return None, ""
+    most = max(FEWEST_ROWS, MOST_ENTRIES // (shape[1] * problem.model.space.dimension))
     found, filled = np.zeros(shape), [g for g, rows in enumerate(problem.data) if len(rows) > 1]
     try:
-        losses = tuple(loss(problem.model, problem.data[g], rng) for g in filled)
+        losses = tuple(
+            loss(problem.model, problem.data[g][:: -(-len(problem.data[g]) // most)], rng)
+            for g in filled
+        )
         target = Target((), prior, losses=losses, normalizer=False)
         kernel = kernel_of(engine.adapting(SWEEPS), target)
         draw = kernel.sweeps(kernel.start(rng), rng, SWEEPS).last
