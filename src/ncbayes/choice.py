@@ -123,7 +123,8 @@ def _in_rounds(
         wanted = max(LEAST_RATIO, POINTS_A_PARAMETER * first.shape[1] / fewest)
         affordable = [ratio for ratio in ratios(settings) if fits(ratio)]
         tried = min(math.ceil(wanted), max(affordable, default=1.0))
-        reason = "ten points for each parameter" if tried >= wanted else "time and memory allow"
+        reason = "ten points for each parameter" if wanted > LEAST_RATIO else "the least taken"
+        reason = reason if tried >= wanted else "time and memory allow"
     made = self_consistent(problem, settings, float(tried), rng, report)
     ratio = float(tried)
     if noise_ratio is None and made.round.passes:  # more of what is wrong does not help
