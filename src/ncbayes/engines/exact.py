@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ncbayes.base import Block, Draw, FloatArray, InputError, State, shown
 from ncbayes.contrast import Kernel, Stepwise, Target
 from ncbayes.engines.around import approached, conditional, gaussian
+from ncbayes.engines.bound import Bound
 from ncbayes.engines.coordinates import Structure, pieces
 from ncbayes.engines.joint import JointKernel
 
@@ -24,12 +24,10 @@ MOST_TRIALS = 100
 
 
 METHODS = ("auto", "joint", "slices")
-# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
-_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Bound):
     """theta and scales, from the likelihood ``theta . sum of statistics - n log Z(theta)``.
 
     ``method="joint"``: one trajectory, as by ``Joint``, for models whose states can be listed, so
@@ -70,17 +68,6 @@ class Exact:
             )
         theta = replace(target, normalizer=False)
         return _Trajectories(JointKernel(theta, Structure(found, theta.shape), self.tune))
-
-    def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).start(rng)
-
-    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).sweeps(draw, rng, 1).last
-
-    def _kernel(self, target: Target) -> Kernel:
-        if target not in _KERNELS:
-            _KERNELS[target] = self.kernel(target)
-        return _KERNELS[target]
 
 
 @dataclass(frozen=True, eq=False)

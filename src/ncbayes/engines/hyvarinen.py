@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ncbayes.base import Block, Draw, FloatArray, InputError, State, shown
 from ncbayes.contrast import Kernel, Stepwise, Target
+from ncbayes.engines.bound import Bound
 from ncbayes.engines.coordinates import Structure, pieces
 from ncbayes.engines.joint import JointKernel
 from ncbayes.linalg import gaussian
 
 # Sweeps that bring the scales from their prior near the posterior, before theta is spread out.
 APPROACH = 20
-# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
-_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Hyvarinen:
+class Hyvarinen(Bound):
     """theta and scales by ``prior(theta) exp(-learning_rate * loss(theta))``; no noise, no log Z.
 
     The loss is the Hyvarinen score summed over the data. It is quadratic in theta, so that theta
@@ -61,17 +59,6 @@ class Hyvarinen:
         return _Trajectories(
             JointKernel(inner, Structure(found, target.shape), self.tune), self.learning_rate
         )
-
-    def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).start(rng)
-
-    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).sweeps(draw, rng, 1).last
-
-    def _kernel(self, target: Target) -> Kernel:
-        if target not in _KERNELS:
-            _KERNELS[target] = self.kernel(target)
-        return _KERNELS[target]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.special import expit
 
 from ncbayes.base import Block, Draw, FloatArray, InputError, State
 from ncbayes.contrast import Contrast, Target
+from ncbayes.engines.bound import Bound
 from ncbayes.engines.coordinates import Seen, Structure, pieces
 from ncbayes.engines.curvature import Gram, WholeGram, gram_of
 from ncbayes.engines.laplace import LogPosterior, laplace
@@ -48,7 +48,7 @@ LINK_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Bound):
     """Coefficients and scales of all groups by one Hamiltonian trajectory a sweep.
 
     For priors that are Gaussian given scales (``base.Scaled``), and those without scales. In the
@@ -80,23 +80,6 @@ class Joint:
             )
         return JointKernel(target, Structure(found, target.shape), self.tune)
 
-    def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        """Near where theta is zero, as wide as the likelihood allows; scales small."""
-        return _kernel(self, target).start(rng)
-
-    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        return _kernel(self, target).sweeps(draw, rng, 1).last
-
-
-# The kernel of each target in use, for callers that go sweep by sweep.
-_KERNELS: WeakKeyDictionary[Target, tuple[int, JointKernel]] = WeakKeyDictionary()
-
-
-def _kernel(engine: Joint, target: Target) -> JointKernel:
-    if target not in _KERNELS or _KERNELS[target][0] != engine.tune:
-        _KERNELS[target] = engine.tune, engine.kernel(target)
-    return _KERNELS[target][1]
-
 
 def usable(target: Target) -> bool:
     """Whether a target's prior tells its coordinates."""
@@ -126,6 +109,7 @@ class JointKernel:
         return int(self.tune * AVERAGED)
 
     def start(self, rng: np.random.Generator) -> Draw:
+        """Near where theta is zero, as wide as the likelihood allows; scales small."""
         structure = self.structure
         center = self._center()
         memory = self._memory(self._grams_at(center), center)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from ncbayes.base import Draw
 from ncbayes.contrast import Kernel, Target, kernel_of
 from ncbayes.engines import joint
+from ncbayes.engines.bound import Bound
 from ncbayes.engines.gibbs import Gibbs
-
-# The kernels of targets that are drawn from sweep by sweep, for as long as those are in use.
-_KERNELS: WeakKeyDictionary[Target, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Pseudolikelihood:
+class Pseudolikelihood(Bound):
     """theta and scales as by ``Joint``, on the product of full conditionals; no log Z.
 
     The conditionals of all coordinates are a logistic regression without intercept. They count
@@ -39,14 +33,3 @@ class Pseudolikelihood:
         labelled = Target(contrasts, target.prior, normalizer=False)
         engine = joint.Joint(self.tune) if joint.usable(labelled) else Gibbs()
         return kernel_of(engine, labelled)
-
-    def start(self, target: Target, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).start(rng)
-
-    def step(self, target: Target, draw: Draw, rng: np.random.Generator) -> Draw:
-        return self._kernel(target).sweeps(draw, rng, 1).last
-
-    def _kernel(self, target: Target) -> Kernel:
-        if target not in _KERNELS:
-            _KERNELS[target] = self.kernel(target)
-        return _KERNELS[target]

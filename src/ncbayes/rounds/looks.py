@@ -114,13 +114,20 @@ def some_of(rows: FloatArray) -> FloatArray:
 
 
 def beyond(
-    problem: Problem, each: Contrast, noise: Noise, coef: FloatArray, points: FloatArray
+    problem: Problem,
+    each: Contrast,
+    noise: Noise,
+    ratio: float,
+    coef: FloatArray,
+    points: FloatArray,
 ) -> BoolArray:
-    """Which points have a higher ratio of model to noise than any row or noise point."""
-    ratio = kernels(problem.model, coef[None, :-1], points)[0] - noise.log_density(points)
-    noise_points = len(each.is_data) - each.is_data.sum()
-    shift = math.log(each.is_data.sum() / max(noise_points, 1)) - float(problem.log_z(coef))
-    return np.asarray(ratio + shift > each.log_odds(coef).max())
+    """Which points have a higher ratio of model to noise than any row or noise point.
+
+    ``ratio`` of noise points to rows, those counted that have no row in the contrast.
+    """
+    log_ratio = kernels(problem.model, coef[None, :-1], points)[0] - noise.log_density(points)
+    log_odds = log_ratio - float(problem.log_z(coef)) - math.log(ratio)
+    return np.asarray(log_odds > each.log_odds(coef).max())
 
 
 def _moments(

@@ -83,7 +83,7 @@ class Made:
 
     @property
     def record(self) -> dict[str, FloatArray]:
-        """Numbers of all looks, (round, group), NaN for groups without rows."""
+        """Numbers of all looks, (round, group), of the groups that have rows."""
         found = {
             name: np.array([[getattr(look, name) for look in each.looks] for each in self.rounds])
             for name in LOOKED
@@ -153,7 +153,7 @@ def self_consistent(
                 problem, g, means[g, :-1], near[g], bases[g], rng_of(), done.coefs[:, g]
             )
             if points is not None:
-                far = beyond(problem, done.trial.contrasts[g], noises[g], means[g], points)
+                far = beyond(problem, done.trial.contrasts[g], noises[g], ratio, means[g], points)
                 look = replace(look, elsewhere=float(far.mean()))
                 points = points[far | ~near[g].are(points)]
             looks.append(look)
