@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import warnings
 from dataclasses import dataclass, replace
 
@@ -285,6 +286,18 @@ def test_conditionals_of_another_model_are_refused():
     data = concentrated(1, rows=60, kappa=3.0, uniform=0.0)[:, :3]
     with pytest.raises(ncb.InputError, match=r"annealed by the sweep of .* must leave the model"):
         fit(Slipped(3), data)
+
+
+def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
+    first = loop.first_estimate
+
+    def press(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return first(*arguments)
+
+    monkeypatch.setattr(loop, "first_estimate", press)
+    with pytest.raises(KeyboardInterrupt, match="before any draw"):
+        fit(VonMises(), VonMises().sample(np.array([1.0, 0.0]), 40, np.random.default_rng(1)))
 
 
 def test_nearness_names_the_points():

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.adaptation import Trial, kept_with
+from ncbayes.adaptation import BLOCK, Trial, kept_with
 from ncbayes.base import Draw, FloatArray, InputError, Noise, NoiseState
 from ncbayes.checks.verification import Nearness
 from ncbayes.contrast import kernel_of
@@ -285,9 +285,14 @@ def _fitted(
     engine: Any = Joint() if joint.usable(target) else problem.engine
     kernel = kernel_of(engine.adapting(half) if hasattr(engine, "adapting") else engine, target)
     draw = kernel.start(rng) if draw is None else Draw(draw.coef, draw.scales)
-    for _ in range(batch):
-        report()
-    draw = kernel.sweeps(draw, rng, half).last
-    block = kernel.sweeps(draw, rng, batch - half)
-    done = Trial(block.last, block.coef.mean(axis=0), np.zeros(0), target.contrasts)
-    return _Done(block.coef, replace(done, kept=kept_with(done))), block.last
+    blocks = []
+    for start in range(0, batch, BLOCK):
+        size = min(BLOCK, batch - start)
+        for _ in range(size):
+            report()
+        block = kernel.sweeps(draw, rng, size)
+        draw = block.last
+        blocks.append(block.coef)
+    coefs = np.concatenate(blocks)[half:]
+    done = Trial(draw, coefs.mean(axis=0), np.zeros(0), target.contrasts)
+    return _Done(coefs, replace(done, kept=kept_with(done))), draw
