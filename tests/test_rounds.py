@@ -5,6 +5,7 @@ import os
 import signal
 import warnings
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -135,6 +136,22 @@ def test_the_last_round_that_passed_is_taken():
     bad, worse = replace(FINE, log_z=-1.0), replace(FINE, log_z=-9.0)
     assert loop._best(made(FINE, FINE, bad)) == 1
     assert loop._best(made(worse, bad, worse)) == 1
+
+
+def test_every_part_is_normalized_in_every_round(monkeypatch):
+    """Also the earlier one: the estimate goes on, and the log Z of a part is that of its own."""
+    made, done = [], loop._fitted
+
+    def noted(problem, noises, *rest):
+        made.extend(part for part in noises[0].parts if isinstance(part, ModelPart))
+        return done(problem, noises, *rest)
+
+    monkeypatch.setattr(loop, "_fitted", noted)
+    monkeypatch.setattr(loop, "MOVED", 0.0)
+    fit(ISING, ISING.sample(THETA, 60, np.random.default_rng(1)), noise=replace(QUICK, rounds=4))
+    assert len(made) >= 5
+    totals = [np.exp(part.log_density(STATES)).sum() for part in made]
+    np.testing.assert_allclose(totals, 1, atol=0.15)
 
 
 def gap(posterior):
@@ -302,5 +319,17 @@ def test_ctrl_c_is_a_keyboard_interrupt(monkeypatch):
 
 def test_nearness_names_the_points():
     rows = np.random.default_rng(1).normal(size=(50, 2))
-    near = Nearness.of(ncb.spaces.Reals(2), rows)
+    near = Nearness.of(SimpleNamespace(space=ncb.spaces.Reals(2)), rows)
     assert near.are(np.vstack([rows[:1], [[50.0, 50.0]]])).tolist() == [True, False]
+
+
+def test_graphs_are_near_by_their_statistics():
+    """Graphs with the same ties in each row: a model of ties in general makes others, as dense."""
+    rng = np.random.default_rng(1)
+    model = ncb.models.ERGM(12, ["edges", ncb.models.terms.gwesp(0.5)])
+    same = rng.random(66) < 0.4
+    rows = (same ^ (rng.random((20, 66)) < 0.05)).astype(float)
+    near = Nearness.of(model, rows)
+    shuffled = rng.permuted(rows, axis=1)
+    assert near.share(shuffled) > 0.8
+    assert near.share(np.ones((5, 66))) == 0

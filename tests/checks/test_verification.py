@@ -1,6 +1,7 @@
 """A fit that looks at itself: mass elsewhere, means, predictions, and what is stored of them."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_mass_where_there_are_neither_data_nor_noise_is_seen(seed):
 
 
 def test_nearness_is_by_chord_on_the_circle():
-    near = Nearness.of(ncb.spaces.Torus(1), np.linspace(0, 1, 50)[:, None])
+    near = Nearness.of(SimpleNamespace(space=ncb.spaces.Torus(1)), np.linspace(0, 1, 50)[:, None])
     assert near.share(np.array([[0.5], [2 * np.pi + 0.5]])) == 1
     assert near.share(np.array([[0.5 + np.pi]])) == 0
 

@@ -13,11 +13,13 @@ fast a machine is: the same fit gets the same answers everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
 from scipy.special import logsumexp
 
 from ncbayes.autodiff import double_precision, jax_module
@@ -28,7 +30,14 @@ from ncbayes.checks.look import Look
 from ncbayes.checks.row_statistics import looks
 from ncbayes.checks.stein import has_scores, stein_look
 from ncbayes.normalizers import Normalizer, kernels
-from ncbayes.spaces import coordinate_names, default_names, is_continuous, is_periodic
+from ncbayes.spaces import (
+    Graphs,
+    GraphSets,
+    coordinate_names,
+    default_names,
+    is_continuous,
+    is_periodic,
+)
 
 # Simulated rows: so many for each row of the data, within these limits; the lower one is shared by
 # the groups, of which each has some.
@@ -46,6 +55,8 @@ WELL_KNOWN = 0.2
 STRAY_DRAWS, FEWEST_EFFECTIVE = 16, 20.0
 # The share of rows within whose distance to their nearest neighbour others count as near.
 NEAR = 0.99
+# The share of pairs of graphs within whose distance others count as near, and graphs in pairs.
+PAIRS, MOST_PAIRED = 0.9, 1000
 # Rows started at the data, and those kept for pictures.
 FROM_ROWS, KEPT = 1000, 500
 # Bars of a picture of the data and of simulated rows.
@@ -156,7 +167,7 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
     for look, each in found:
         name, of = look.shown(each.worst)
         pictures.append(Picture.of(name, of(rows), of(simulated)))
-    near = Nearness.of(fit.model.space, rows)
+    near = Nearness.of(fit.model, rows)
     strays, strays_at_draws = _strays(fit, simulated)
     return Seen(
         strays=strays,
@@ -242,25 +253,28 @@ def _ratios(fit: Fitted, draws: FloatArray, x: FloatArray, log_noise: FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """How near points are to rows, against how near rows are to each other."""
+    """How near points are to rows, against how near rows are to each other.
 
+    Graphs are compared by the model's statistics, and against how far most pairs of graphs are
+    apart: a model of ties in general does not know which ties there are, and need not.
+    """
+
+    embedding: Callable[[FloatArray], FloatArray]
     tree: cKDTree
-    middle: FloatArray
-    scale: FloatArray
-    periodic: bool
     limit: float
 
     @classmethod
-    def of(cls, space: Any, rows: FloatArray) -> Nearness:
-        periodic, scale = is_periodic(space), np.ones(1)
-        middle = np.zeros(1)
-        if is_continuous(space) and not periodic:
-            middle, scale = rows.mean(axis=0), rows.std(axis=0)
-            scale = np.where(scale > 0, scale, 1.0)
-        embedded = _embedded(rows, middle, scale, periodic)
+    def of(cls, model: Any, rows: FloatArray) -> Nearness:
+        embedding = _embedding(model, rows)
+        embedded = embedding(rows)
         tree = cKDTree(embedded)
-        apart = tree.query(embedded, k=2)[0][:, 1] if len(rows) > 1 else np.zeros(1)
-        return cls(tree, middle, scale, periodic, float(np.quantile(apart, NEAR)))
+        if len(rows) < 2:
+            return cls(embedding, tree, 0.0)
+        if _is_by_statistics(model):
+            limit = np.quantile(pdist(embedded[:MOST_PAIRED]), PAIRS)
+        else:
+            limit = np.quantile(tree.query(embedded, k=2)[0][:, 1], NEAR)
+        return cls(embedding, tree, float(limit))
 
     def share(self, x: FloatArray) -> float:
         """Share of points that are near."""
@@ -268,9 +282,23 @@ class Nearness:
 
     def are(self, x: FloatArray) -> BoolArray:
         """Which points are near."""
-        embedded = _embedded(x, self.middle, self.scale, self.periodic)
-        return np.asarray(self.tree.query(embedded)[0] <= self.limit * (1 + 1e-9))
+        return np.asarray(self.tree.query(self.embedding(x))[0] <= self.limit * (1 + 1e-9))
 
 
-def _embedded(x: FloatArray, middle: FloatArray, scale: FloatArray, periodic: bool) -> FloatArray:
-    return np.hstack([np.cos(x), np.sin(x)]) if periodic else np.asarray((x - middle) / scale)
+def _is_by_statistics(model: Any) -> bool:
+    return isinstance(model.space, Graphs | GraphSets) and hasattr(model, "statistics")
+
+
+def _embedding(model: Any, rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Where distances between points mean something."""
+    if is_periodic(model.space):
+        return lambda x: np.hstack([np.cos(x), np.sin(x)])
+
+    def raw(x: FloatArray) -> FloatArray:
+        return np.asarray(model.statistics(x) if _is_by_statistics(model) else x, dtype=float)
+
+    if not _is_by_statistics(model) and not is_continuous(model.space):
+        return raw
+    middle, scale = raw(rows).mean(axis=0), raw(rows).std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    return lambda x: (raw(x) - middle) / scale

@@ -148,6 +148,12 @@ class ModelPart:
     rows: FloatArray
     base: Noise | None = None
 
+    def __post_init__(self) -> None:
+        # A copy: log Z is of this theta, and whoever passed it goes on to another.
+        theta = np.array(self.theta, dtype=float)
+        theta.setflags(write=False)
+        object.__setattr__(self, "theta", theta)
+
     def __repr__(self) -> str:
         return f"ModelPart({shown(self.model, 40)})"
 

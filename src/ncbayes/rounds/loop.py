@@ -129,7 +129,7 @@ def self_consistent(
     """Rounds of noise, fit and look, at a noise ratio."""
     model, groups = problem.model, range(len(problem.data))
     filled = [g for g in groups if len(problem.data[g])]
-    near = {g: Nearness.of(model.space, some_of(problem.data[g])) for g in filled}
+    near = {g: Nearness.of(model, some_of(problem.data[g])) for g in filled}
     bases = {g: _base(problem, g) for g in filled}
     parts = [_Parts(_broad(problem, g)) for g in groups]
     thetas, failed, start = first_estimate(problem, near, bases, rng_of())
