@@ -12,8 +12,9 @@ from ncbayes.normalizers import Normalizer, Walk, kernels
 from ncbayes.quadrature import rule
 from ncbayes.spaces import is_continuous
 
-# Sweeps of the model's conditionals, or steps of a random walk, that part copies of one particle.
-SWEEPS, STEPS = 10, 40
+# Sweeps of the model's conditionals, or steps of a random walk, that part copies of one particle;
+# few sweeps where so large a share of the particles is effective, and copies are few.
+SWEEPS, FEW_SWEEPS, STEPS, EVEN = 10, 4, 40, 0.8
 # Of particles that were copied and moved on, so many count as independent: a half.
 INDEPENDENT = 0.5
 # The log of the number of points that are enumerated.
@@ -31,8 +32,10 @@ def from_base(
         points, log_weights = known.particles
         weights = softmax(log_weights)
         chosen = _systematic(weights, size, rng)
-        worth = min(size * INDEPENDENT, len(points) / max(1.0, np.sum(weights**2) * len(points)))
-        moved = _moved(model, theta, points[chosen], rng)
+        even = 1 / max(1.0, np.sum(weights**2) * len(points))
+        worth = min(size * INDEPENDENT, len(points) * even)
+        is_even = even >= EVEN and size <= len(points)
+        moved = _moved(model, theta, points[chosen], rng, FEW_SWEEPS if is_even else SWEEPS)
         return moved, float(
             max(worth, size * INDEPENDENT * (moved != points[chosen]).any(1).mean())
         )
@@ -55,10 +58,14 @@ def from_rows(
 
 
 def _moved(
-    model: Any, theta: FloatArray, points: FloatArray, rng: np.random.Generator
+    model: Any,
+    theta: FloatArray,
+    points: FloatArray,
+    rng: np.random.Generator,
+    sweeps: int = SWEEPS,
 ) -> FloatArray:
     if hasattr(model, "sweep"):
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             points = model.sweep(theta, points, rng)
         return np.asarray(points)
     if not is_continuous(model.space):

@@ -41,7 +41,7 @@ from ncbayes.spaces import (
 
 # Simulated rows: so many for each row of the data, within these limits; the lower one is shared by
 # the groups, of which each has some.
-TIMES_ROWS, FEWEST, MOST = 4, 2000, 6000
+TIMES_ROWS, FEWEST, MOST = 4, 1000, 6000
 FEWEST_EACH = 500
 # Rows of the data that are looked at.
 MAX_ROWS = 5000
@@ -57,8 +57,8 @@ STRAY_DRAWS, FEWEST_EFFECTIVE = 16, 20.0
 NEAR = 0.99
 # The share of pairs of graphs within whose distance others count as near, and graphs in pairs.
 PAIRS, MOST_PAIRED = 0.9, 1000
-# Rows started at the data, and those kept for pictures.
-FROM_ROWS, KEPT = 1000, 500
+# Rows started at the data: so many for each row, within these limits; and those kept for pictures.
+LEAST_FROM_ROWS, FROM_ROWS, KEPT = 200, 1000, 500
 # Bars of a picture of the data and of simulated rows.
 BARS = 24
 
@@ -150,7 +150,8 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
     if taken_out:
         size = max(size, comparisons.ROWS_A_STATISTIC * len(fit.typical))
     simulated, worth = populations.from_base(fit.model, fit.typical, fit.known, size, rng)
-    from_rows = populations.from_rows(fit.model, fit.typical, rows, FROM_ROWS, rng)
+    started = int(np.clip(TIMES_ROWS * len(rows), LEAST_FROM_ROWS, FROM_ROWS))
+    from_rows = populations.from_rows(fit.model, fit.typical, rows, started, rng)
     own, moments, worst = _own(fit, rows, simulated, taken_out)
     sets = Resampled.drawn(len(rows), len(rows) + len(simulated), rng)
     found = []
