@@ -198,25 +198,34 @@ def test_engines_without_noise_look_at_themselves_too(seed):
         assert grade(posterior, "elsewhere") is None
 
 
-def test_a_model_that_cannot_be_simulated_says_so():
+def test_a_model_without_a_sampler_is_looked_at_while_there_is_noise():
     class Mute:
         """Counts without a sampler."""
 
-        space = ncb.spaces.Counts(1)
         groups = {"all": ("x", "x2")}  # noqa: RUF012
 
+        def __init__(self, columns):
+            self.space = ncb.spaces.Counts(columns)
+
         def statistics(self, x):
-            return np.column_stack([x[:, 0], -(x[:, 0] ** 2) / 10])
+            return np.column_stack([x.sum(axis=1), -(x**2).sum(axis=1) / 10])
 
         def log_base(self, x):
             return np.zeros(len(x))
 
     rng = np.random.default_rng(1)
-    counts = rng.poisson(3, (100, 1)).astype(float)
-    posterior = fit(Mute(), counts, noise=ncb.noise.NegativeBinomial.match(counts))
-    assert posterior.verdict().grade in ("fair", "poor", "failed")
+    counts = rng.poisson(3, (100, 6)).astype(float)
+    posterior = fit(Mute(6), counts, noise=ncb.noise.NegativeBinomial.match(counts))
+    assert grade(posterior, "predictions") == "good"  # by noise points, weighted
     with pytest.raises(ncb.InputError, match=r"Mute.* has neither sample nor sweep"):
-        ncb.predictive.verify(posterior, Mute())
+        ncb.predictive.verify(posterior, Mute(6))
+    # Zeros and ones can be summed over, and so be drawn from.
+    model, rows = Mute(3), rng.integers(0, 2, (100, 3)).astype(float)
+    model.space = ncb.spaces.Binary(3)
+    model.groups = {"all": ("x",)}
+    model.statistics = lambda x: x.sum(axis=1, keepdims=True)
+    again = ncb.predictive.verify(fit(model, rows, noise="matched"), model, seed=1)
+    assert grade(again, "predictions") == "good"
 
 
 def test_a_mistake_in_a_model_loses_no_run(monkeypatch):

@@ -27,11 +27,14 @@ def verify(posterior: Posterior, model: Any = None, seed: Seed = None) -> Poster
         field = stored_field(posterior.data, "predictive.verify")
     else:
         check_powers(posterior, model, ())
-        if not any(hasattr(model, power) for power in ("sample", "sweep", "evaluated")):
-            raise InputError(
-                f"{model_name(model)} has neither sample nor sweep, so data can't be simulated; "
-                "give it sample(theta, size, rng)"
-            )
     entropy = checked_entropy(seed, None)
-    again = verify_again(posterior.data, model, field, entropy)
+    try:
+        again = verify_again(posterior.data, model, field, entropy)
+    except InputError as impossible:
+        if field is not None or any(hasattr(model, power) for power in ("sample", "sweep")):
+            raise
+        raise InputError(
+            f"{model_name(model)} has neither sample nor sweep, so data can't be simulated; "
+            "give it sample(theta, size, rng)"
+        ) from impossible
     return dataclasses.replace(posterior, data=again)
