@@ -22,12 +22,10 @@ def test_what_is_left_is_what_least_squares_leaves(seed):
     s, t = rng.normal(size=(500, 3)), rng.normal(size=(500, 2))
     t += s @ rng.normal(size=(3, 2))
     own = Own.of(s[:50], s)
-    ours, reference = own.without(t[:50], t)
+    ours, _ = own.without(t[:50], t)
     basis = np.column_stack([np.ones(500), s])
     wanted = t - basis @ np.linalg.lstsq(basis, t, rcond=None)[0]
-    centred = reference - reference.mean(axis=0)
-    np.testing.assert_allclose(centred, wanted, atol=1e-4)
-    np.testing.assert_allclose(ours, reference[:50], atol=1e-12)
+    np.testing.assert_allclose(ours - t.mean(axis=0), wanted[:50], atol=1e-4)
 
 
 def fitted_scores(count, rng, taken_out=True, skew=0.0):

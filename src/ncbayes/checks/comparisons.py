@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import chdtrc, chdtri, ndtr, ndtri
 
 from ncbayes.base import BoolArray, FloatArray
@@ -38,6 +38,8 @@ ROWS_A_STATISTIC = 4
 # What is left of a statistic that the model's own explain, as a share of its variance, and the
 # least share by which a difference is judged.
 EXPLAINED, LEAST_LEFT = 1e-6, 1e-3
+# The least share of a row that others leave to it.
+LEAST_ALONE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,8 @@ class Own:
     data: FloatArray
     simulated: FloatArray
     factor: tuple[FloatArray, bool] | None
+    alone: FloatArray | None = None
+    """Of each simulated row, the share of it that the regression does not owe to the row itself."""
     change: FloatArray | None = None
     """Log densities of simulated rows at draws less those at their mean, (row, draw): where
     nothing is taken out, the spread of means between draws counts instead."""
@@ -71,7 +75,7 @@ class Own:
     @classmethod
     def spread(cls, change: FloatArray) -> Own:
         nothing = np.zeros((0, 0))
-        return cls(nothing, nothing, None, change - change.mean(axis=0))
+        return cls(nothing, nothing, None, None, change - change.mean(axis=0))
 
     @classmethod
     def of(cls, data: FloatArray, simulated: FloatArray) -> Own:
@@ -84,15 +88,25 @@ class Own:
             return cls(ours, theirs, None)
         gram = theirs.T @ theirs / len(simulated)
         gram[np.diag_indices_from(gram)] += RIDGE
-        return cls(ours, theirs, cho_factor(gram, lower=True))
+        factor = cho_factor(gram, lower=True)
+        halves = solve_triangular(factor[0], theirs.T, lower=True)
+        leverage = np.einsum("km,km->m", halves, halves) / len(simulated)
+        alone = np.maximum(1 - leverage - 1 / len(simulated), LEAST_ALONE)
+        return cls(ours, theirs, factor, alone[:, None])
 
     def without(self, data: FloatArray, simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What these statistics do not explain of others, of data and of simulated rows."""
+        """What these statistics do not explain of others, of data and of simulated rows.
+
+        Of a simulated row, what the regression on all the others leaves: as of a row of the data,
+        which had no part in it.
+        """
         if self.factor is None:
             return data, simulated
-        centred = simulated - simulated.mean(axis=0)
+        middle = simulated.mean(axis=0)
+        centred = simulated - middle
         slopes = cho_solve(self.factor, self.simulated.T @ centred / len(simulated))
-        return data - self.data @ slopes, simulated - self.simulated @ slopes
+        left = (centred - self.simulated @ slopes) / self.alone
+        return data - self.data @ slopes, middle + left
 
     def between_draws(self, simulated: FloatArray) -> FloatArray:
         """Variances of the model's means of statistics over the posterior, (k,)."""
@@ -153,11 +167,10 @@ def _scored(
     own: Own, data: FloatArray, simulated: FloatArray, sets: Resampled, worth: float
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Scores (k,), which of them tell anything, and what those are by chance, (data set, ...)."""
-    n, m = len(data), len(simulated)
+    n = len(data)
     left, reference = own.without(data, simulated)
     pool = np.vstack([left, reference])
-    lost = 0 if own.factor is None else own.simulated.shape[1]
-    variance = pool.var(axis=0) * (n + m) / max(n + m - lost, 1)
+    variance = pool.var(axis=0)
     total = np.vstack([data, simulated]).var(axis=0)
     gap = left.mean(axis=0) - reference.mean(axis=0)
     # A statistic that is one of the model's own has no part left, in data or simulated rows; and

@@ -48,9 +48,6 @@ MAX_ROWS = 5000
 # Statistics of a model that are taken out of what is compared; with more, their posterior spread
 # is counted in instead, by so many draws.
 MAX_TAKEN_OUT, DRAWS = 1500, 64
-# With more statistics than this share of the rows, what a prior shrinks shows in triples of
-# columns, beyond the first order, which alone is taken out.
-WELL_KNOWN = 0.2
 # Draws at which mass elsewhere is looked for, and effective rows below which a draw is left out.
 STRAY_DRAWS, FEWEST_EFFECTIVE = 16, 20.0
 # The share of rows within whose distance to their nearest neighbour others count as near.
@@ -157,8 +154,6 @@ def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
     found = []
     names = coordinate_names(fit.model) or default_names(rows.shape[1])
     chosen = looks(fit.model.space, simulated, names)
-    if len(fit.typical) > WELL_KNOWN * len(rows):
-        chosen = [each for each in chosen if each.name != "triples"]
     if has_scores(fit.model):
         chosen.append(stein_look(fit.model, fit.typical, simulated, names))
     for look in chosen:

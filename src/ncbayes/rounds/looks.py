@@ -58,7 +58,8 @@ class Look:
     def passes(self) -> bool:
         off = abs(self.log_z) > self.limit if not math.isnan(self.log_z) else False
         fine = min(self.near, self.from_rows) >= self.least and self.effective >= EFFECTIVE
-        return bool(fine and not self.strays and self.moments <= MOMENTS and not off)
+        seen = self.elsewhere <= ELSEWHERE and not off
+        return bool(fine and seen and self.moments <= MOMENTS)
 
     @property
     def is_start(self) -> bool:
@@ -68,8 +69,13 @@ class Look:
 
     @property
     def strays(self) -> bool:
-        """Whether the model's mass left rows or noise."""
-        return self.near < self.least or self.elsewhere > ELSEWHERE
+        """Whether the model's mass left the rows."""
+        return self.near < self.least
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the estimate is one to make noise at, whatever noise it was found by."""
+        return bool(not self.strays and self.moments <= MOMENTS)
 
 
 def looked(

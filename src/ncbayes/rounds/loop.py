@@ -27,7 +27,6 @@ from ncbayes.noise.distributions import Mixture, Uniform, matched
 from ncbayes.noise.fitted import margins
 from ncbayes.noise.model_part import ModelPart, drawn
 from ncbayes.noise.tree import Tree
-from ncbayes.priors.blocks import Blocks
 from ncbayes.problem import Problem
 from ncbayes.rounds.looks import MOMENTS, Look, beyond, looked, some_of
 from ncbayes.rounds.starts import first_estimate
@@ -140,7 +139,6 @@ def self_consistent(
             parts[g].model = bases[g]
     rounds: list[Round] = []
     draw: Draw | None = None
-    few = _is_short(problem, ratio)
     for number in range(settings.rounds):
         noises = tuple(each.mixture() for each in parts)
         sweeps = BATCHES * settings.batch
@@ -175,7 +173,7 @@ def self_consistent(
                     parts[g].strays += new
                     continue
             wanted = means[g, :-1]
-            if g not in failed and (few or not look.passes):
+            if g not in failed and not look.is_plausible:
                 wanted = (wanted + thetas[g]) / 2
             if _renew(parts[g], problem, g, wanted, bases[g], rng_of(), keep=look.passes):
                 thetas[g] = wanted
@@ -197,12 +195,6 @@ def _best(rounds: Sequence[Round]) -> int:
         return worst
 
     return int(np.argmin([badness(each) for each in rounds]))
-
-
-def _is_short(problem: Problem, ratio: float) -> bool:
-    """Whether some group has fewer points than parameters ask for."""
-    size = problem.prior.parts[-1].stop if isinstance(problem.prior, Blocks) else 0
-    return any(0 < (1 + ratio) * len(each) < POINTS_A_PARAMETER * size for each in problem.data)
 
 
 def _broad(problem: Problem, group: int) -> Noise:
