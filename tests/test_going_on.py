@@ -62,6 +62,57 @@ def test_memory_that_holds_no_more_is_an_end(short, never, monkeypatch):
     assert fit().theta.sizes["draw"] == 400
 
 
+def test_minutes_are_an_end(short, never):
+    assert fit(minutes=0).theta.sizes["draw"] == 200
+    for wrong in (-1, float("nan"), "long", True):
+        with pytest.raises(ncb.InputError, match="minutes must be a number, 0 or more"):
+            fit(minutes=wrong)
+
+
+class Own(VonMises):
+    """A model that only this file knows."""
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_a_loaded_posterior_goes_on_from_its_checkpoint(tmp_path):
+    options = {"noise": "matched", "tune": 60, "chains": 2, "seed": 5, "progress": False}
+    first = ncb.fit(Own(), DATA, draws=50, checkpoint=tmp_path / "kept", **options)
+    first.save(tmp_path / "fit.nc")
+    whole = ncb.fit(Own(), DATA, draws=90, **options)
+    again = ncb.load(tmp_path / "fit.nc", checkpoint=tmp_path / "kept")
+    assert again.data.equals(ncb.load(tmp_path / "fit.nc").data)
+    np.testing.assert_array_equal(again.extend(40).theta, whole.theta)
+    # What it went on to is there for the next one.
+    more = ncb.load(tmp_path / "fit.nc", checkpoint=tmp_path / "kept").extend(10)
+    np.testing.assert_array_equal(more.theta, whole.extend(10).theta)
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path):
+    fit(draws=20, checkpoint=tmp_path / "one").save(tmp_path / "one.nc")
+    fit(draws=20, seed=6, checkpoint=tmp_path / "two")
+    with pytest.raises(ncb.InputError, match=r"of another fit than .*: seed 6, not 5"):
+        ncb.load(tmp_path / "one.nc", checkpoint=tmp_path / "two")
+    with pytest.raises(ncb.InputError, match="holds no finished fit to go on with"):
+        ncb.load(tmp_path / "one.nc", checkpoint=tmp_path)
+    (tmp_path / "one" / "fit.pickle").write_bytes(b"other")
+    with pytest.raises(
+        ncb.InputError, match=r"can't be read here .* call fit with this checkpoint"
+    ):
+        ncb.load(tmp_path / "one.nc", checkpoint=tmp_path / "one")
+
+
+def test_a_model_that_cannot_be_written_down_still_fits(tmp_path):
+    class Locked(VonMises):
+        def __reduce__(self):
+            raise TypeError("it holds a lock")
+
+    options = {"noise": "matched", "tune": 20, "draws": 20, "chains": 2, "cores": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        ncb.fit(Locked(), DATA, checkpoint=tmp_path, progress=False, seed=1, **options)
+    assert not (tmp_path / "fit.pickle").exists()
+
+
 def test_a_checkpoint_holds_what_they_went_on_to(short, never, tmp_path, monkeypatch):
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
     whole = fit(checkpoint=tmp_path)

@@ -3,7 +3,8 @@
 A folder holds ``run.json`` (what the run is) and for each chain ``state.npz`` and the draws so far
 in files named by the draws they hold. A chain is a function of its seed, so a file's name
 determines its draws, and two processes that write the same file write the same draws: a kill
-at any moment, even with an orphaned process still writing, leaves the folder sound.
+at any moment, even with an orphaned process still writing, leaves the folder sound. ``fit.pickle``
+holds model and data of a finished fit, for ``load(path, checkpoint=folder).extend``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from ncbayes.base import Draw, FloatArray, InputError, NoiseSet, NoiseState, Seg
 # The layout below. A folder of another layout is refused rather than misread.
 LAYOUT = 1
 UNFINISHED = ".writing-"
+# What a loaded posterior goes on with.
+FIT = "fit.pickle"
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -103,6 +106,35 @@ class RunFolder:
     def kept(self, name: str) -> dict[str, NDArray[Any]] | None:
         """The arrays of a file of the run; None if there is none."""
         return _read(self.path / name) if (self.path / name).exists() else None
+
+    def keep_fit(self, fit: object) -> None:
+        """Write all that goes on with the fit, code included; nothing if there is no way to."""
+        from joblib.externals.loky.backend.reduction import dumps
+
+        try:
+            text = bytes(dumps(fit))
+        except Exception:  # whatever a model of the user's holds: the chains are there
+            return
+        _write(self.path / FIT, lambda file: file.write(text))
+
+    def fit(self) -> Any:
+        """What ``keep_fit`` wrote. Reading it runs code: only of folders that one trusts."""
+        from joblib.externals.loky.backend.reduction import loads
+
+        path = self.path / FIT
+        if not path.is_file():
+            raise InputError(
+                f"checkpoint={str(self.path)!r} holds no finished fit to go on with; pass the "
+                "folder that fit had as its checkpoint, or call fit with it again"
+            )
+        try:
+            return loads(path.read_bytes())
+        except Exception as error:  # another version of Python, of ncbayes or of the model
+            raise InputError(
+                f"the fit in checkpoint={str(self.path)!r} can't be read here "
+                f"({type(error).__name__}: {error}); call fit with this checkpoint again, and "
+                "extend what it returns"
+            ) from error
 
     def stored(self) -> dict[str, Any] | None:
         """What run.json says; None in a new or empty folder."""

@@ -42,7 +42,7 @@ from ncbayes.identifiability import (
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noiseless import least_rows, noiseless_run
-from ncbayes.posterior import Posterior, Run, finish
+from ncbayes.posterior import Limits, Posterior, Run, finish
 from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
@@ -54,7 +54,7 @@ from ncbayes.threads import single_threaded
 # The file of a checkpoint that tells which noise was made.
 MADE = "made.npz"
 # Draws a chain if none are asked for, and the most to which chains then go on.
-DRAWS, MOST_DRAWS = 1000, 5000
+DRAWS, MOST_DRAWS, MINUTES = 1000, 5000, 30.0
 
 
 def fit(
@@ -73,6 +73,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress = None,
     verify: bool = True,
+    minutes: float = MINUTES,
 ) -> Posterior:
     """Fit an exponential family or an energy by contrast with noise: the paper's NC-Bayes.
 
@@ -112,7 +113,7 @@ def fit(
     draws, tune, chains
         Kept and discarded sweeps a chain, and the number of chains. ``draws=None``: 1000, and
         1000 more as long as R-hat of some coefficient is above 1.01 or it has fewer than 100
-        effective draws a chain, up to 5000.
+        effective draws a chain, up to 5000, or to what ``minutes`` allow.
     cores
         Processes; None: as many as there are chains and cores, or one for a short run. The draws
         do not depend on it.
@@ -126,11 +127,13 @@ def fit(
     verify
         Whether the fit looks at itself: rows are simulated from it and set beside the data
         (``posterior.verdict()``).
+    minutes
+        How long chains may take to which no number of draws was given, the first 1000 apart.
     """
     if not isinstance(model, Energy):
         model = inputs.checked_model(model)
     groups = inputs.checked_data(model, data, least_rows(_named_engine(engine, model)))
-    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress, verify)
+    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress, verify, minutes)
     columns = inputs.fitted_columns(model, data)
     seen = tuple(thin_lines(model.space, groups, columns))
     for line in seen:  # before hours of sampling; the result says it too
@@ -160,9 +163,10 @@ def fitted(
     the names of the columns of the points, where they have some, and ``seen`` what there is to say
     about the points.
     """
-    engine, given_draws, tune, chains, cores, seed, checkpoint, progress, verify = options
+    engine, given_draws, tune, chains, cores, seed, checkpoint, progress, verify, minutes = options
     draws = DRAWS if given_draws is None else given_draws
-    most_draws = MOST_DRAWS if given_draws is None else 0
+    most = Limits(MOST_DRAWS, 60 * inputs.checked_minutes(minutes))
+    limits = most if given_draws is None else None
     inputs.checked_flag("verify", verify)
     inputs.checked_count("chains", chains, 1)
     inputs.checked_count("tune", tune, 0)
@@ -185,9 +189,7 @@ def fitted(
         counts = {"draws": draws, "tune": tune, "chains": chains}
         run = noiseless_run(model, groups, prior, chosen, entropy, counts, cores, folder, progress)
         return finish(
-            dataclasses.replace(
-                run, columns=columns, seen=seen, verify=verify, most_draws=most_draws
-            ),
+            dataclasses.replace(run, columns=columns, seen=seen, verify=verify, limits=limits),
             calls=2,
         )
     if isinstance(model, Energy):
@@ -198,9 +200,7 @@ def fitted(
             model, groups, noise, prior, as_given, wanted, entropy, counts, cores, folder, progress
         )
         return finish(
-            dataclasses.replace(
-                run, columns=columns, seen=seen, verify=verify, most_draws=most_draws
-            ),
+            dataclasses.replace(run, columns=columns, seen=seen, verify=verify, limits=limits),
             calls=2,
         )
     size = _size(model, groups.values(), sizes)
@@ -231,7 +231,7 @@ def fitted(
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
-        columns=columns, seen=seen, verify=verify, most_draws=most_draws,
+        columns=columns, seen=seen, verify=verify, limits=limits,
     )  # fmt: skip
     run = run if making is None else _prepared(run, making, noise_ratio)
     return finish(_with_unseen(run, prior), calls=calls)

@@ -383,6 +383,14 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def checked_minutes(minutes: Any) -> float:
+    """A number of minutes, 0 or more."""
+    number = isinstance(minutes, int | float | np.integer | np.floating)
+    if isinstance(minutes, bool) or not number or not minutes >= 0:
+        raise InputError(f"minutes must be a number, 0 or more, got {shown(minutes)}")
+    return float(minutes)
+
+
 def checked_progress(progress: Any) -> Progress:
     """None, True, False or a function."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):

@@ -15,7 +15,7 @@ from ncbayes.contrast import Engine, uses_noise
 from ncbayes.diagnostics import FitWarning
 from ncbayes.events import Events, events
 from ncbayes.fields import Field
-from ncbayes.fitting import fitted
+from ncbayes.fitting import MINUTES, fitted
 from ncbayes.models import RadialBasis
 from ncbayes.models.radial import BASIS, Kernel
 from ncbayes.noise import Adaptive, Auto, KernelDensity, Mixture, Restricted, Uniform
@@ -63,6 +63,7 @@ def fit_density_over_time(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress = None,
     verify: bool = True,
+    minutes: float = MINUTES,
 ) -> Posterior:
     """Fit a density of points that changes over time: a radial basis with a random walk.
 
@@ -112,7 +113,7 @@ def fit_density_over_time(
     prior
         Of theta; None: ``RandomWalk(initial="separate")`` at the times. ``RandomWalk()`` is the
         paper's.
-    engine, draws, tune, chains, cores, seed, checkpoint, progress, verify
+    engine, draws, tune, chains, cores, seed, checkpoint, progress, verify, minutes
         As in ``fit``; two lines that say what coordinates and times were taken for are printed
         with the progress.
     """
@@ -128,7 +129,7 @@ def fit_density_over_time(
         found, basis=basis, bandwidth=bandwidth, kernel=kernel, noise=noise,
         noise_ratio=noise_ratio, prior=prior, engine=engine, draws=draws, tune=tune, chains=chains,
         cores=cores, seed=seed, checkpoint=checkpoint, progress=progress,
-        verify=verify, calls=3,
+        verify=verify, minutes=minutes, calls=3,
     )  # fmt: skip
 
 
@@ -150,10 +151,11 @@ def fit_events(
     checkpoint: Any = None,
     progress: Progress = None,
     verify: bool = True,
+    minutes: float = MINUTES,
     calls: int = 2,
 ) -> Posterior:
     """Fit points that were read before, by the options of ``fit_density_over_time``."""
-    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress, verify)
+    options = (engine, draws, tune, chains, cores, seed, checkpoint, progress, verify, minutes)
     _check_engine(engine)
     groups, space = found.groups, found.space
     pooled = np.concatenate(list(groups.values()))

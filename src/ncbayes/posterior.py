@@ -44,6 +44,14 @@ ENOUGH, SETS = 100, "stats/noise_set"
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How far chains go on that do not agree: draws of a chain, and seconds of all."""
+
+    draws: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Run:
     """What a posterior came from, kept so that it can be extended."""
 
@@ -63,7 +71,7 @@ class Run:
     columns: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     verify: bool = True
-    most_draws: int = 0
+    limits: Limits | None = None
     chains: tuple[Chain, ...] = ()
     seconds: float = 0.0
 
@@ -85,10 +93,13 @@ class Run:
         return dataclasses.replace(self, chains=tuple(done), seconds=seconds)
 
     def settled(self) -> Run:
-        """This run finished, and gone on with until its chains agree, up to ``most_draws``."""
+        """This run finished, and gone on with until its chains agree, within its limits."""
         run, first = self.finished(), sum(segment.draws for segment in self.plan)
         asked = first
-        while asked + first <= run.most_draws and run._is_whole(asked) and not run._agrees():
+        while run.limits is not None and run._is_whole(asked) and not run._agrees():
+            took = (run.seconds - self.seconds) * (asked + first) / asked
+            if asked + first > run.limits.draws or took > run.limits.seconds:
+                break
             if not is_affordable(run.size, asked + first, run.chain_count, run.cores):
                 break
             more = run.problem.schedule.plan(first, run.tune, extends=True)
@@ -233,14 +244,15 @@ class Posterior:
         if self.run is None:
             raise InputError(
                 "a posterior that was loaded from a file can't be extended, since a file holds no "
-                "code; call fit again with its checkpoint=folder and extend what that returns"
+                "code; load it with the checkpoint that fit had, load(path, checkpoint=folder), or "
+                "call fit again with that checkpoint, and extend what it returns"
             )
         if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
             raise InputError(f"draws must be a whole number, 0 or more, got {shown(draws)}")
         more: tuple[Segment, ...] = ()
         if draws > 0:
             more = self.run.problem.schedule.plan(int(draws), self.run.tune, extends=True)
-        return finish(dataclasses.replace(self.run, plan=self.run.plan + more, most_draws=0))
+        return finish(dataclasses.replace(self.run, plan=self.run.plan + more, limits=None))
 
     def save(self, path: str | Path) -> None:
         """Write a netCDF file that ``ncbayes.load``, ArviZ and xarray open."""
@@ -275,8 +287,12 @@ class Posterior:
         return posterior_html(self.data, self._described())
 
 
-def load(path: str | Path) -> Posterior:
-    """The posterior that ``save`` wrote."""
+def load(path: str | Path, checkpoint: str | os.PathLike[str] | None = None) -> Posterior:
+    """The posterior that ``save`` wrote.
+
+    With the ``checkpoint`` that its fit had it can be extended. That runs code from this folder:
+    pass no folder that you do not trust.
+    """
     import xarray as xr
 
     path = _path(path)
@@ -289,7 +305,18 @@ def load(path: str | Path) -> Posterior:
         raise InputError(f"{str(path)!r} is not a netCDF file") from error
     if "ncbayes_version" not in tree.attrs:
         raise InputError(f"{str(path)!r} was not written by ncbayes")
-    return Posterior(tree)
+    if checkpoint is None:
+        return Posterior(tree)
+    folder = RunFolder(_path(checkpoint))
+    run = dataclasses.replace(folder.fit(), folder=folder, chains=())
+    for name in ("model", "seed"):
+        here, there = tree.attrs.get(name), run.settings.get(name)
+        if here != there:
+            raise InputError(
+                f"checkpoint={str(folder.path)!r} is of another fit than {str(path)!r}: {name} "
+                f"{there}, not {here}; pass the checkpoint that this fit had"
+            )
+    return Posterior(tree, run)
 
 
 def _path(path: object) -> Path:
@@ -361,6 +388,8 @@ def finish(run: Run, calls: int = 1) -> Posterior:
     else:
         tree.attrs["not_verified"] = "verify=False was asked for"
     tree.attrs["verification_seconds"] = time.monotonic() - began
+    if run.folder is not None:
+        run.folder.keep_fit(dataclasses.replace(run, chains=(), progress=None, limits=None))
     posterior = Posterior(tree, run)
     verdict = posterior.verdict()
     tree.attrs["verdict"], tree.attrs["grade"] = verdict.line, verdict.grade

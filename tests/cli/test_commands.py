@@ -14,7 +14,18 @@ from conftest import command
 from ncbayes import cli
 
 runner = CliRunner()
-COMMANDS = ("fit", "plan", "resume", "check", "summary", "edges", "plot", "report", "demo")
+COMMANDS = (
+    "fit",
+    "plan",
+    "resume",
+    "extend",
+    "check",
+    "summary",
+    "edges",
+    "plot",
+    "report",
+    "demo",
+)
 OTHERS = ("reproduce", "bench")
 KINDS = ("torus", "density", "ising", "SPEC.toml")
 

@@ -111,7 +111,7 @@ def test_warnings_are_one_line_each_without_a_path(here):
     assert len(lines) == 1
     assert lines[0].startswith("ncbayes: warning: R-hat is above 1.01 for ")
     assert "fewer than 100 effective draws a chain for " in lines[0]
-    assert " e.g. --draws " in lines[0]
+    assert " e.g. ncbayes extend angles-run --draws " in lines[0]
     assert ".py" not in result.stderr
     assert result.stdout.splitlines()[-1].startswith("Next: ncbayes check angles-run, ")
     # No warning is dropped from the machines' view either.

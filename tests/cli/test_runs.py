@@ -178,6 +178,41 @@ def test_resume_of_a_finished_run_is_refused(graph_run):
     assert "is finished; see ncbayes summary" in result.stderr
 
 
+def test_extend_goes_on_from_the_seed_or_from_a_checkpoint(graph_run, tmp_path):
+    shutil.copy(graph_run.parent / "angles.csv", tmp_path)
+    shutil.copytree(graph_run, tmp_path / "run")
+    run, before = tmp_path / "run", ncb.load(graph_run / "posterior.nc").theta
+    first = command("extend", run, "--draws", "10", "--keep-checkpoint")
+    assert first.exit_code == 0
+    assert "no checkpoint was kept, so the run is repeated from its seed" in first.stderr
+    second = command("extend", run, "--draws", "5")
+    assert second.exit_code == 0
+    assert "repeated" not in second.stderr
+    assert (run / "checkpoint").is_dir()
+    after = ncb.load(run / "posterior.nc").theta
+    assert after.sizes["draw"] == before.sizes["draw"] + 15
+    np.testing.assert_array_equal(after[:, : before.sizes["draw"]], before)
+    assert "extended = [10, 5]" in (run / "run.toml").read_text()
+    again = command("fit", run / "run.toml", "--out", tmp_path / "again", "--quiet")
+    assert again.exit_code == 0
+    np.testing.assert_array_equal(ncb.load(tmp_path / "again" / "posterior.nc").theta, after)
+
+
+def test_extend_says_what_it_needs(graph_run, tmp_path):
+    for words, said in (
+        ((tmp_path, "--draws", "5"), "holds no run"),
+        ((graph_run, "--draws", "0"), "draws must be a whole number, 1 or more, got 0"),
+        ((graph_run,), "Missing option '--draws'"),
+    ):
+        result = command("extend", *words)
+        assert result.exit_code == 2
+        assert said in result.stderr
+    shutil.copytree(graph_run, tmp_path / "run")
+    (tmp_path / "run" / "posterior.nc").unlink()
+    result = command("extend", tmp_path / "run", "--draws", "5")
+    assert "is not finished; ncbayes resume" in result.stderr
+
+
 def test_resume_with_other_data_is_refused(graph_run, tmp_path):
     shutil.copytree(graph_run, tmp_path / "run")
     (tmp_path / "run" / "posterior.nc").unlink()
@@ -283,6 +318,7 @@ def test_long_names_are_cut_in_the_middle(capsys):
 
 
 def test_words_of_the_library_become_options():
-    assert terminal.spoken("use posterior.extend(draws=100)", 50) == "use --draws 150"
+    said = terminal.spoken("use posterior.extend(draws=100)", "run")
+    assert said == "use ncbayes extend run --draws 100"
     assert terminal.spoken("use posterior.extend(draws=100)") == "use a larger --draws"
     assert terminal.spoken('noise="auto", noise_ratio=4') == "--noise auto, --noise-ratio 4"

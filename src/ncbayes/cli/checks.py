@@ -27,12 +27,12 @@ def looked_at(
         return posterior, str(impossible)
 
 
-def document(found: Verdict, draws: int, why_not: str) -> dict[str, Any]:
-    """The verdict for machines."""
+def document(found: Verdict, run: str | None, why_not: str) -> dict[str, Any]:
+    """The verdict for machines; ``run`` is the folder of the run, if there is one."""
     sides = {
         side: {
             "grade": worst(found.of(side)),
-            "lines": [spoken(each.sentence, draws) for each in found.of(side)],
+            "lines": [spoken(each.sentence, run) for each in found.of(side)],
             "facts": [{"kind": each.kind, "grade": each.grade, **each.facts}
                       for each in found.of(side)],
         }
@@ -41,28 +41,28 @@ def document(found: Verdict, draws: int, why_not: str) -> dict[str, Any]:
     return {
         "fine": found.usable,
         "grade": found.grade,
-        "verdict": spoken(found.line, draws),
-        "next": spoken(found.next_step, draws),
+        "verdict": spoken(found.line, run),
+        "next": spoken(found.next_step, run),
         "not_looked_at": why_not,
         **sides,
     }
 
 
-def lines(found: Verdict, draws: int, why_not: str) -> list[tuple[str, list[str]]]:
+def lines(found: Verdict, run: str | None, why_not: str) -> list[tuple[str, list[str]]]:
     """Headlines with the sentences below them, in the words of the command."""
-    first = [spoken(found.line, draws)]
+    first = [spoken(found.line, run)]
     if found.next_step:
-        first.append(f"Next: {spoken(found.next_step, draws)}.")
+        first.append(f"Next: {spoken(found.next_step, run)}.")
     told = [("", first)]
     for side in SIDES:
         own = found.of(side)
         if own:
-            told.append((f"{side}: {worst(own)}", [_sentence(each, draws) for each in own]))
+            told.append((f"{side}: {worst(own)}", [_sentence(each, run) for each in own]))
     if why_not:
         told.append(("predictions: not looked at", [f"{why_not}."]))
     return told
 
 
-def _sentence(concern: Concern, draws: int) -> str:
-    words = spoken(concern.sentence, draws)
+def _sentence(concern: Concern, run: str | None) -> str:
+    words = spoken(concern.sentence, run)
     return f"{words[:1].upper()}{words[1:]}."

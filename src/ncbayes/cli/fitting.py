@@ -44,6 +44,9 @@ class Options:
     draws: Annotated[
         int | None, typer.Option(help="Kept draws a chain; default: 1000, or until chains agree.")
     ] = None
+    minutes: Annotated[
+        float | None, typer.Option(help="Without --draws: how long chains go on; default: 30.")
+    ] = None
     tune: Annotated[int | None, typer.Option(help="Sweeps before them; default: 1000.")] = None
     chains: Annotated[int | None, typer.Option(help="Chains; default: 4.")] = None
     cores: Annotated[int | None, typer.Option(help="Chains at a time; default: all cores.")] = None
@@ -61,14 +64,14 @@ class Options:
         bool, typer.Option("--verify/--no-verify", help="Simulate from the fit, and compare.")
     ] = True
     keep_checkpoint: Annotated[
-        bool, typer.Option("--keep-checkpoint", help="Keep what resume needs when all is done.")
+        bool, typer.Option("--keep-checkpoint", help="Keep what extend needs.")
     ] = False
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False
 
     def job(self, job: Any) -> Any:
         """The job as these options have it."""
-        counts = ("draws", "tune", "chains", "cores", "seed", "noise_ratio")
+        counts = ("draws", "minutes", "tune", "chains", "cores", "seed", "noise_ratio")
         given = {name: getattr(self, name) for name in counts if getattr(self, name) is not None}
         if not self.verify:
             given["verify"] = False

@@ -18,7 +18,7 @@ import numpy as np
 import ncbayes as ncb
 from ncbayes import inputs, over_time
 from ncbayes.base import InputError
-from ncbayes.cli import folders, objects, readouts, tables
+from ncbayes.cli import folders, objects, readouts, specs, tables
 from ncbayes.cli.folders import CHECKPOINT, RUN
 from ncbayes.cli.mistakes import in_the_users_words, with_rows_of_the_file
 from ncbayes.cli.specs import Job
@@ -74,7 +74,8 @@ def ready(job: Job) -> Ready:
     for name, least in LEAST.items():
         if name in full:
             inputs.checked_count(name, full[name], least)
-    call = partial(made.call, **{name: value for name, value in full.items() if name != "cores"})
+    ours = ("cores", "extended")
+    call = partial(made.call, **{name: value for name, value in full.items() if name not in ours})
     notes = made.notes
     if job.version is not None and job.version != ncb.__version__:
         notes = (
@@ -302,6 +303,24 @@ def run(job: Job, out: Path, overwrite: bool, keep: bool, quiet: bool) -> dict[s
         return fitted(made, out, keep, quiet)
 
 
+def extended(out: Path, draws: int, keep: bool, quiet: bool, **options: Any) -> dict[str, Any]:
+    """Go on with a finished run for more draws a chain, and write its results anew."""
+    inputs.checked_count("draws", draws, 1)
+    job = specs.read(out / RUN)
+    longer = [*job.fit.get("extended", ()), draws]
+    made = ready(dataclasses.replace(job, fit={**job.fit, "extended": longer}))
+    keep = keep or (out / CHECKPOINT).is_dir()
+    if not (out / CHECKPOINT).is_dir() and not quiet:
+        note(
+            "no checkpoint was kept, so the run is repeated from its seed; with --keep-checkpoint "
+            "it need not be the next time"
+        )
+    part = out / f".{RUN}.part"
+    part.write_bytes(made.job.text().encode())
+    part.replace(out / RUN)
+    return fitted(made, out, keep, quiet, **options)
+
+
 def fitted(made: Ready, out: Path, keep: bool, quiet: bool, **options: Any) -> dict[str, Any]:
     """Run or go on with a fit whose folder has its run.toml, and write its results."""
     try:
@@ -317,9 +336,9 @@ def _fitted(
     if posterior is None or not posterior.complete:
         raise KeyboardInterrupt
     draws = int(posterior.data["posterior"].sizes["draw"])
-    if "draws" not in made.job.fit and draws > DRAWS and not quiet:
+    if not {"draws", "extended"} & {*made.job.fit} and draws > DRAWS and not quiet:
         note(f"chains went on from {DRAWS} to {draws} draws, since they did not agree before")
-    said = [spoken(line, draws) for line in said]
+    said = [spoken(line, folders.quoted(out)) for line in said]
     for line in said:
         note(f"warning: {line}")
     if not quiet:
@@ -358,6 +377,9 @@ def _posterior(
                 posterior = made.call(
                     checkpoint=checkpoint, progress=progress, **{**cores, **options}
                 )
+                for draws in made.job.fit.get("extended", ()) if posterior.complete else ():
+                    caught.clear()  # of a fit that goes on
+                    posterior = posterior.extend(draws)
         except KeyboardInterrupt:
             posterior = None
     ours = [each for each in caught if issubclass(each.category, UserWarning)]

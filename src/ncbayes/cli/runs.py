@@ -1,4 +1,4 @@
-"""The commands that read a run's folder: resume, summary, edges, plot, report and check."""
+"""The commands that read a run's folder: resume, extend, summary, edges, plot, report and check."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def add_to(app: typer.Typer) -> None:
     """Make these functions commands of the app."""
     lines: dict[Callable[..., None], tuple[str, ...]] = {
         resume: ("resume run",),
+        extend: ("extend run --draws 2000",),
         summary: ("summary run", "summary run --level 0.95 --json"),
         edges: ("edges run", "edges run --rule interval --level 0.9"),
         plot: (
@@ -70,7 +71,7 @@ def resume(
     run: Annotated[Path, typer.Argument(help="Folder of a run that was stopped.")],
     cores: Annotated[int | None, typer.Option(help="Chains at a time.")] = None,
     keep_checkpoint: Annotated[
-        bool, typer.Option("--keep-checkpoint", help="Keep what resume needs when all is done.")
+        bool, typer.Option("--keep-checkpoint", help="Keep what extend needs.")
     ] = False,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
@@ -90,6 +91,37 @@ def resume(
     try:
         made = jobs.ready(specs.read(run / folders.RUN))
         found = jobs.fitted(made, run, keep_checkpoint, quiet, **options)
+    except KeyboardInterrupt:
+        stopped(run)
+    show_run(found, json)
+
+
+def extend(
+    run: Annotated[Path, typer.Argument(help="Folder of a run that is finished.")],
+    draws: Annotated[int, typer.Option(help="How many more a chain.")],
+    cores: Annotated[int | None, typer.Option(help="Chains at a time.")] = None,
+    keep_checkpoint: Annotated[
+        bool, typer.Option("--keep-checkpoint", help="Keep what the next extend needs.")
+    ] = False,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
+) -> None:
+    """Go on with a finished fit for more draws.
+
+    From the checkpoint, if the run was made with --keep-checkpoint; else from its seed.
+    """
+    from ncbayes.base import InputError
+    from ncbayes.cli import folders, jobs
+
+    if not (run / folders.RUN).is_file():
+        raise InputError(f"{str(run)!r} holds no run; pass the folder that ncbayes fit has made")
+    if not (run / folders.POSTERIOR).is_file():
+        raise InputError(
+            f"{str(run)!r} is not finished; ncbayes resume {folders.quoted(run)} goes on"
+        )
+    options = {} if cores is None else {"cores": cores}
+    try:
+        found = jobs.extended(run, draws, keep_checkpoint, quiet, **options)
     except KeyboardInterrupt:
         stopped(run)
     show_run(found, json)
@@ -293,16 +325,17 @@ def check(
     if something needs attention.
     """
     from ncbayes.cli import checks
+    from ncbayes.cli.folders import quoted
 
     posterior, folder = opened(run)
     looked, why_not = posterior, ""
     if seed is not None or "verification" not in posterior.data.children:
         looked, why_not = checks.looked_at(posterior, *_model(posterior, folder), seed)
-    found, draws = looked.verdict(), int(posterior.data["posterior"].sizes["draw"])
+    found, name = looked.verdict(), None if folder is None else quoted(folder)
     if json:
-        print_json(checks.document(found, draws, why_not))
+        print_json(checks.document(found, name, why_not))
     else:
-        for headline, sentences in checks.lines(found, draws, why_not):
+        for headline, sentences in checks.lines(found, name, why_not):
             if headline:
                 typer.echo(headline)
             for line in sentences:

@@ -40,6 +40,8 @@ KEYS: Mapping[str, Mapping[str, Kinds]] = {
         "seed": (int,),
         "noise_ratio": (int, float),
         "verify": (bool,),
+        "minutes": (int, float),
+        "extended": (list,),
     },
     "density": {
         "domain": (str,),
@@ -61,6 +63,7 @@ CHOICES = {
 }
 WORDS = {str: "text", list: "a list", dict: "a table", int: "a whole number", bool: "true or false"}
 SPECIAL = {
+    "extended": "a list of whole numbers of draws, as ncbayes extend writes it",
     "columns": "a list of names, one or more",
     "where": "a table of columns with the value of each, or a list of values",
 }

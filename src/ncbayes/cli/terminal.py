@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 # Exit codes besides 0; a traceback, which is a mistake of ours, ends with 1 as well.
 ATTENTION, MISTAKE, INTERRUPTED = 1, 2, 130
-ORDER = ("fit", "plan", "resume", "check", "summary", "edges", "plot", "report", "demo")
+ORDER = ("fit", "plan", "resume", "extend", "check", "summary", "edges", "plot", "report", "demo")
 # What library messages call things, and what the command calls them.
 SPOKEN = (
     (r"posterior\.extend\(draws=0\) finishes it", "ncbayes resume finishes it"),
@@ -143,15 +143,14 @@ def spoken_warnings() -> Iterator[None]:
         yield
 
 
-def spoken(line: str, draws: int | None = None) -> str:
-    """A line of the library in the words of the command; ``draws``: how many there are a chain."""
+def spoken(line: str, run: str | None = None) -> str:
+    """A line of the library in the words of the command; ``run``: the folder of the run."""
     for pattern, words in SPOKEN:
         line = re.sub(pattern, words, line)
 
-    def longer(found: re.Match[str]) -> str:
-        return f"--draws {(draws or 0) + int(found[1])}"
+    def more(found: re.Match[str]) -> str:
+        return "a larger --draws" if run is None else f"ncbayes extend {run} --draws {found[1]}"
 
-    more = longer if draws is not None else "a larger --draws"
     return re.sub(r"posterior\.extend\(draws=(\d+)\)", more, line)
 
 
