@@ -63,6 +63,8 @@ class Trial:
     coef: FloatArray
     kept: FloatArray
     contrasts: tuple[Contrast, ...] = ()
+    draws: tuple[FloatArray, ...] = ()
+    """Some coefs at which information is looked at; none: at the average."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,12 @@ def trial(
 
 def kept_with(done: Trial, more: float = 1.0) -> FloatArray:
     """The information kept, by group, as if there were ``more`` times the noise of the trial."""
-    pairs = zip(done.contrasts, done.coef, strict=True)
-    return np.array(
-        [information_kept(each.design, each.log_odds(row), more) for each, row in pairs]
-    )
+
+    def kept(coef: FloatArray) -> list[float]:
+        pairs = zip(done.contrasts, coef, strict=True)
+        return [information_kept(each.design, each.log_odds(row), more) for each, row in pairs]
+
+    return np.asarray(np.mean([kept(coef) for coef in done.draws or (done.coef,)], axis=0))
 
 
 def adapt(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # log Z that is worked out less well than this, or not at more than this share of the draws, is not
 # better than the contrast's own.
 LARGEST_ERROR, MOST_LOST = 0.25, 0.01
+# Draws at which the information that noise keeps is looked at.
+LOOKED_AT = 8
 
 
 class Records(Protocol):
@@ -271,10 +273,11 @@ def _noise(
     sets = stacked["stats/noise_set"][0]
     rows, facts = [], []
     for k, state in states.items():
-        coef = typical_coef(problem, {name: stacked[name][:, sets == k] for name in stacked})
+        own = {name: stacked[name][:, sets == k] for name in stacked}
+        coef, draws = typical_coef(problem, own), _some_draws(problem, own["coef"])
         for g, each in enumerate(state.sets):
             rows.append((k, problem.labels[g], each))
-            facts.append(_facts(problem, g, each, coef[g]))
+            facts.append(_facts(problem, g, each, coef[g], draws[:, g]))
     by_set = (len(states), len(problem.labels))
     names = diagnostics.NOISE_FACTS
     numbers = {n: np.array([fact[n] for fact in facts]).reshape(by_set) for n in names}
@@ -313,6 +316,13 @@ def typical_coef(problem: Problem, stacked: Mapping[str, NDArray[Any]]) -> Float
     return np.asarray(coef.reshape(-1, *coef.shape[2:])[best])
 
 
+def _some_draws(problem: Problem, coef: FloatArray) -> FloatArray:
+    """Draws (draw, group, coefficient) of all chains; none of an energy, which has modes."""
+    flat = coef.reshape(-1, *coef.shape[2:])
+    count = 0 if hasattr(problem.model, "curve") else min(LOOKED_AT, len(flat))
+    return flat[np.arange(count) * len(flat) // max(count, 1)]
+
+
 _OF_NOISE = ("points", "log_density", "log_density_at_data")
 
 
@@ -321,7 +331,9 @@ def _repeated(rows: list[tuple[int, str, NoiseSet]], position: int) -> NDArray[A
     return np.repeat(values, [len(each.points) for *_, each in rows])
 
 
-def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> dict[str, Any]:
+def _facts(
+    problem: Problem, group: int, noise: NoiseSet, coef: FloatArray, draws: FloatArray
+) -> dict[str, Any]:
     """Numbers about one noise set, and the log odds of its points and of the data."""
     each = problem.contrast_near(group, noise, coef)
     if not len(each.offset):  # a time without points has no noise either
@@ -335,5 +347,6 @@ def _facts(problem: Problem, group: int, noise: NoiseSet, coef: FloatArray) -> d
     tempering = getattr(problem.source.noises[group], "tempering", None)
     error = 0.0 if tempering is None else float(tempering.log_z_error)
     size = len(noise.points)
-    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, size, error)
+    at_draws = [each.log_odds(draw) for draw in draws]
+    numbers = diagnostics.noise_facts(each.design, log_odds, each.is_data, size, error, at_draws)
     return {**numbers, "data": log_odds[:data], "noise": of_noise}

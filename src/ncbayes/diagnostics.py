@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -102,15 +102,25 @@ NOISE_FACTS = (
 
 
 def noise_facts(
-    design: Design, log_odds: FloatArray, is_data: BoolArray, size: int, log_z_error: float
+    design: Design,
+    log_odds: FloatArray,
+    is_data: BoolArray,
+    size: int,
+    log_z_error: float,
+    at_draws: Sequence[FloatArray] = (),
 ) -> dict[str, float]:
     """How one noise set of ``size`` points compares with the data, in numbers.
 
-    Ideal noise, drawn from the model itself, keeps m / (n + m) of the information; so noise that
-    keeps the share k is worth ``ideal_noise = n k / (1 - k)`` such points.
+    ``log_odds`` at a typical theta and ``at_draws`` of it: where the posterior is wide, noise made
+    for its middle keeps less of the information at draws. Ideal noise, drawn from the model
+    itself, keeps m / (n + m) of the information; so noise that keeps the share k is worth
+    ``ideal_noise = n k / (1 - k)`` such points.
     """
-    kept = information_kept(design, log_odds)
-    widths = relative_widths(design, log_odds)
+    kept = typically = information_kept(design, log_odds)
+    if len(at_draws):
+        kept = float(np.mean([information_kept(design, each) for each in at_draws]))
+    widths = relative_widths(design, log_odds) * max(typically, 1e-12) ** 0.5
+    widths = widths * max(kept, 1e-12) ** -0.5
     about = max(kept, 1e-12) ** -0.5 - 1
     return {
         "noise_points": float(size),

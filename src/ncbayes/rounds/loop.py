@@ -41,6 +41,8 @@ MOVED = 1.5
 POINTS_A_PARAMETER = 10
 # Batches of sweeps in the short fit of a round.
 BATCHES = 4
+# Draws of it at which information is looked at.
+LOOKED_AT = 8
 # Numbers of a look that are stored.
 LOOKED = ("near", "from_rows", "elsewhere", "effective", "moments", "log_z", "limit")
 
@@ -286,5 +288,6 @@ def _fitted(
         draw = block.last
         blocks.append(block.coef)
     coefs = np.concatenate(blocks)[half:]
-    done = Trial(draw, coefs.mean(axis=0), np.zeros(0), target.contrasts)
+    some = tuple(coefs[:: max(1, len(coefs) // LOOKED_AT)])
+    done = Trial(draw, coefs.mean(axis=0), np.zeros(0), target.contrasts, some)
     return _Done(coefs, replace(done, kept=kept_with(done))), draw
