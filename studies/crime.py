@@ -42,8 +42,12 @@ SEED = 1
 FITS = {
     "ncbayes": {},
     "ncbayes_100": {"basis": 100},
-    "paper": {"prior": ncb.priors.RandomWalk(), "noise": "adaptive", "noise_ratio": 1.0},
-    "paper_prior": {"prior": ncb.priors.RandomWalk()},
+    "paper": {
+        "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"),
+        "noise": "adaptive",
+        "noise_ratio": 1.0,
+    },
+    "paper_prior": {"prior": ncb.priors.RandomWalk(rate=1.0, initial="walk")},
 }
 # Whether all months are taken together, and the width of kernels by Scott's rule times this.
 KERNELS = {

@@ -45,7 +45,7 @@ def run(schedule: str, checkpoint: str | None) -> ncb.Posterior:
         model,
         data,
         noise=SCHEDULES[schedule],
-        prior=ncb.priors.RandomWalk(),
+        prior=ncb.priors.RandomWalk(rate=1.0, initial="walk"),
         noise_ratio=2,
         draws=1500,
         tune=300,

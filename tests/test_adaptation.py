@@ -178,7 +178,7 @@ def test_finished_updates_are_not_run_again(
 def test_a_resumed_run_equals_an_uninterrupted_one(data, restless, resumed):
     """Killed at every kind of moment, noise and chains, while files are written."""
     options = {"data": data, "draws": 10, "tune": 5, "chains": 1}
-    options["prior"] = ncb.priors.RandomWalk() if data is GROUPS else None
+    options["prior"] = ncb.priors.RandomWalk(rate=1.0, initial="walk") if data is GROUPS else None
     whole = run(**options)
     for posterior in resumed(partial(run, **options), [1, 2, 3, 6, 7, 20]):
         assert_same(posterior, whole)
@@ -211,7 +211,7 @@ def test_a_damaged_checkpoint_is_said_in_one_sentence(tmp_path):
 
 
 def test_the_checkpoint_holds_no_pickles(tmp_path):
-    run(GROUPS, checkpoint=tmp_path, prior=ncb.priors.RandomWalk())
+    run(GROUPS, checkpoint=tmp_path, prior=ncb.priors.RandomWalk(rate=1.0, initial="walk"))
     with np.load(tmp_path / adaptation.FILE, allow_pickle=False) as stored:
         assert all(stored[name].dtype != object for name in stored)
         assert any(name.startswith("scales/") for name in stored)
@@ -324,7 +324,9 @@ def test_a_group_without_points_says_so():
     )
 
 
-@pytest.mark.parametrize("prior", [ncb.priors.RandomWalk(), ncb.priors.Normal(3.0)], ids=repr)
+@pytest.mark.parametrize(
+    "prior", [ncb.priors.RandomWalk(rate=1.0, initial="walk"), ncb.priors.Normal(3.0)], ids=repr
+)
 def test_several_groups(prior):
     posterior = run(GROUPS, prior=prior)
     found = record(posterior)

@@ -54,7 +54,8 @@ def test_the_papers_density_sampler_agrees_with_ours(seed):
     data = {str(t): model.sample(np.array([1.0, 0.3 * t]), 40, rng) for t in range(3)}
     posterior = ncb.fit(
         model, data, noise=ncb.noise.Uniform(model.space), noise_ratio=1,
-        prior=ncb.priors.RandomWalk(), engine=ncb.engines.Gibbs(method="one_at_a_time"),
+        prior=ncb.priors.RandomWalk(rate=1.0, initial="walk"),
+        engine=ncb.engines.Gibbs(method="one_at_a_time"),
         tune=200, draws=4000, chains=1, cores=1, seed=seed, progress=False,
     )  # fmt: skip
     theta = posterior.theta.to_numpy()[0]

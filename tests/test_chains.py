@@ -53,7 +53,11 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
 def test_cores_do_not_change_the_draws(schedule):
-    options = {"data": GROUPS, "noise": schedule, "prior": ncb.priors.RandomWalk()}
+    options = {
+        "data": GROUPS,
+        "noise": schedule,
+        "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"),
+    }
     assert_same(run(cores=1, **options), run(cores=2, **options))
 
 
@@ -137,7 +141,11 @@ def test_fresh_noise_changes_every_sweep_and_fixed_noise_never(monkeypatch):
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
 def test_a_resumed_run_equals_an_uninterrupted_one(schedule, resumed):
     """Break off at every kind of moment: before, while and after files are written."""
-    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk(), "noise": schedule}
+    options = {
+        "data": GROUPS,
+        "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"),
+        "noise": schedule,
+    }
     whole = run(**options)
     for posterior in resumed(partial(run, **options), [1, 2, 3, 20, 47, 90, 150]):
         assert_same(posterior, whole)

@@ -409,8 +409,8 @@ def test_a_resumed_run_keeps_the_ratio_that_memory_allowed(tmp_path, memory):
 
 def test_groups_share_a_kind_of_noise_and_have_their_own():
     groups = {"one": DATA[:40], 2: DATA[40:]}
-    posterior = run(groups, prior=ncb.priors.RandomWalk())
-    assert_same(posterior, run(groups, prior=ncb.priors.RandomWalk()))
+    posterior = run(groups, prior=ncb.priors.RandomWalk(rate=1.0, initial="walk"))
+    assert_same(posterior, run(groups, prior=ncb.priors.RandomWalk(rate=1.0, initial="walk")))
     one, other = posterior.run.problem.source.noises
     assert type(one) is type(other)
     ratio = posterior.data.attrs["noise_ratio"]

@@ -263,5 +263,7 @@ def test_a_statistic_constant_in_one_group_is_told_with_it_if_groups_are_apart(p
 
 
 def test_a_statistic_constant_in_one_group_is_learned_from_the_others_if_coupled():
-    posterior = fit(STEPPED, STEP, noise=STEPPED_NOISE, prior=priors.RandomWalk())
+    posterior = fit(
+        STEPPED, STEP, noise=STEPPED_NOISE, prior=priors.RandomWalk(rate=1.0, initial="walk")
+    )
     assert np.isfinite(posterior.theta).all()

@@ -211,7 +211,7 @@ def test_steps_without_a_level_are_refused_where_data_do_not_see():
     groups = {"a": X, "b": X + 0.1, "c": X - 0.1}
     with pytest.raises(ncb.InputError, match=r"^the statistic 'two' .* the prior is flat there"):
         ncb.fit(ONE, groups, prior=Steps(), noise="matched", **SHORT)
-    assert fitted(ONE, groups, prior=RandomWalk())[0].complete
+    assert fitted(ONE, groups, prior=RandomWalk(rate=1.0, initial="walk"))[0].complete
 
 
 def test_large_designs_are_not_looked_at(monkeypatch):
@@ -275,7 +275,7 @@ def test_a_constant_column_is_refused_alone_and_in_a_group(kind, engine):
 def test_groups_that_a_prior_ties_together_inform_each_other():
     model, still, moving = CONSTANT["ising"]
     groups = {"two": np.array(moving * 5, dtype=float), "one": np.array(still * 5, dtype=float)}
-    for prior in (Hierarchical(), RandomWalk()):
+    for prior in (Hierarchical(), RandomWalk(rate=1.0, initial="walk")):
         posterior, _ = fitted(model, groups, prior=prior)
         assert np.isfinite(posterior.theta.to_numpy()).all()
     with pytest.raises(ncb.InputError, match=r"^the node 'b' .* is 1 in all rows"):
@@ -288,9 +288,9 @@ def test_groups_that_a_prior_ties_together_inform_each_other():
         (None, False),
         (Normal(1.0), False),
         (Horseshoe(), False),
-        (RandomWalk(), True),
+        (RandomWalk(rate=1.0, initial="walk"), True),
         (Hierarchical(), True),
-        ({"field": Hierarchical(), "edge": RandomWalk()}, True),
+        ({"field": Hierarchical(), "edge": RandomWalk(rate=1.0, initial="walk")}, True),
         ({"edge": Hierarchical()}, False),
         ({"field": Hierarchical(), "edge": Normal(1.0)}, False),
     ],

@@ -131,7 +131,7 @@ def test_a_kept_fit_is_read_and_not_run_again(settings, monkeypatch):
 
 def test_a_digest_tells_data_and_options_apart():
     x = np.arange(6.0)
-    given = {"noise_ratio": 1.0, "prior": ncb.priors.RandomWalk()}
+    given = {"noise_ratio": 1.0, "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk")}
     parts = [
         (x, given),
         (x + 1e-9, given),

@@ -49,7 +49,7 @@ PRIORS = [
     ncb.priors.Normal(0.7, mean=0.4),
     ncb.priors.Normal(3.0),
     ncb.priors.HalfCauchyNormal(0.8),
-    ncb.priors.RandomWalk(2.0, 1.0),
+    ncb.priors.RandomWalk(2.0, 1.0, initial="walk"),
 ]
 
 
@@ -372,7 +372,7 @@ def test_label_test_rejects_groups_that_are_not_drawn_jointly(seed, monkeypatch)
         return gaussian.cholesky(alone, rng.standard_normal(start.shape)), {}
 
     monkeypatch.setattr(gaussian, "draw", apart)
-    rejected(SWEEPS, seed, ncb.priors.RandomWalk(2.0, 1.0), 2)
+    rejected(SWEEPS, seed, ncb.priors.RandomWalk(2.0, 1.0, initial="walk"), 2)
 
 
 def test_an_engine_that_stands_still_is_invariant(seed):

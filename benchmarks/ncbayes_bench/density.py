@@ -35,7 +35,7 @@ SETTINGS: dict[str, dict[str, Any] | None] = {
     "ncbayes, the paper's settings": {
         "noise": "common",
         "noise_ratio": 1.0,
-        "prior": ncb.priors.RandomWalk(),
+        "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"),
     },
     KDE: None,
 }
@@ -115,7 +115,7 @@ def _intro(sizes: Sizes, posterior: ncb.Posterior) -> str:
     tune, draws = sizes.sweeps
     return (
         f"Scenario 2 of the paper, T = {times}, L = {basis}, n = m = {n}, its prior "
-        f"`RandomWalk()`; one chain each. ncbayes and dense NumPy {tune} + {draws} sweeps, NUTS "
+        f"its random walk; one chain each. ncbayes and dense NumPy {tune} + {draws} sweeps, NUTS "
         f"{sizes.nuts_draws} + {sizes.nuts_draws}. Effective draws of the worst of the normalized "
         "log densities at 20 places and all times, of the worst beta_t = -log Z_t, and of log "
         "lambda; then a second of the worst of density and beta, over the whole run (tuning, and "
@@ -236,7 +236,7 @@ def _errors_intro(sizes: Sizes) -> str:
         "ABE, the integrated absolute error at 500 points of the data's rectangle, mean and "
         f"standard error. One chain of {tune} + {draws} sweeps; seconds with reading the density "
         "off the draws. The paper's settings: common noise, as many noise points as data, "
-        "`RandomWalk()`, sampled by ncbayes. KDE: `scipy.stats.gaussian_kde` with its own "
+        "the paper's random walk, sampled by ncbayes. KDE: `scipy.stats.gaussian_kde` with its own "
         "bandwidth; it borrows nothing from other times and has no intervals. Ratios are by the "
         "first row of the scenario, above 1 where that row is better."
     )

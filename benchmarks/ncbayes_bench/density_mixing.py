@@ -2,7 +2,7 @@
 
     python -m ncbayes_bench.density_mixing [--draws 3000] [--nuts-draws 1000] [--without-nuts]
 
-Scenario 2 of the paper, T = 10, L = 30, n = m = 100, its prior ``RandomWalk()``, common noise: the
+Scenario 2 of the paper, T = 10, L = 30, n = m = 100, its prior, common noise: the
 same data and noise for all, one chain and one thread each, in one run. Ours and NUTS sample the
 same posterior, the paper's sampler that with N(0, 1000) for c itself (docs/measurements.md). The
 smallest effective sample size of the normalized log density at 20 places and all times, of every
@@ -81,7 +81,8 @@ class Problem:
             warnings.simplefilter("ignore", ncb.FitWarning)
             return ncb.fit_density_over_time(
                 self.simulated.points, self.simulated.times, domain=self.space, noise_ratio=1,
-                prior=ncb.priors.RandomWalk(), engine=engine, tune=tune, draws=draws, chains=1,
+                prior=ncb.priors.RandomWalk(rate=1.0, initial="walk"),
+                engine=engine, tune=tune, draws=draws, chains=1,
                 cores=1, seed=1, progress=False,
             )  # fmt: skip
 

@@ -42,7 +42,7 @@ def default_prior(model: Any, contrasts: Sequence[Contrast], start: int, stop: i
         edges = np.concatenate([np.ravel(each) for each in model.edge_columns.values()])
         # A model made from ours may have one statistic for all edges.
         if np.array_equal(np.arange(start, stop), edges):
-            return Horseshoe(slab=SLAB, units=model.edge_units(_spread(contrasts)))
+            return Horseshoe(slab=SLAB, units=model.edge_units(deviations(contrasts)))
         if hasattr(model, "field_scale"):
             return Normal(model.field_scale)
     return weak_normal(contrasts, start, stop)
@@ -56,7 +56,7 @@ def weak_normal(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
     statistics for a covariance, ``theta_k ~ N(0, (10 / sd_k)^2)``.
     """
     count = stop - start
-    spread = _spread(contrasts)[start:stop]
+    spread = deviations(contrasts)[start:stop]
     rows = sum(int(each.is_data.sum()) for each in contrasts)
     if count > MOST_CORRELATED or rows < 2 * count:
         return Normal(DEFAULT_SPREAD / spread)
@@ -69,7 +69,18 @@ def weak_normal(contrasts: Sequence[Contrast], start: int, stop: int) -> Prior:
     return MultivariateNormal(covariance / np.outer(1 / spread, 1 / spread) / DEFAULT_SPREAD**2)
 
 
-def _spread(contrasts: Sequence[Contrast]) -> FloatArray:
+def units(model: Any, contrasts: Sequence[Contrast]) -> FloatArray:
+    """How much of theta moves the log density by one sd over the data, by statistic.
+
+    The geometric mean of these where statistics are ``alike``: those of a basis, of which some are
+    where there are no data.
+    """
+    own = 1 / deviations(contrasts)
+    alike = getattr(model, "alike", False)
+    return np.full(len(own), np.exp(np.mean(np.log(own)))) if alike else own
+
+
+def deviations(contrasts: Sequence[Contrast]) -> FloatArray:
     """Standard deviations of the statistics over the data; over all points where those are zero."""
     of_data = _deviation(contrasts, [each.is_data.astype(float) for each in contrasts])
     of_all = _deviation(contrasts, [np.ones(len(each.offset)) for each in contrasts])

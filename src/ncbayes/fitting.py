@@ -25,7 +25,7 @@ from ncbayes.base import (
 )
 from ncbayes.checkpoints import RunFolder
 from ncbayes.choice import noise_points
-from ncbayes.conditioning import data_mean, default_prior
+from ncbayes.conditioning import data_mean, default_prior, units
 from ncbayes.contrast import Engine, Target, model_name, statistic_names, uses_noise
 from ncbayes.diagnostics import FitWarning
 from ncbayes.energies import Energy
@@ -321,7 +321,13 @@ def _problem(
     """The problem with its first noise set and target, once they have passed every check."""
     first = source.fixed(0)
     raw = Problem(model, source, schedule, Blocks(()), Gibbs()).target(first).contrasts
-    full = blocks(prior, model.groups, partial(default_prior, model, raw), model)
+    full = blocks(
+        prior,
+        model.groups,
+        partial(default_prior, model, raw),
+        model,
+        units=partial(units, model, raw),
+    )
     full.check(len(raw))
     if engine is None:
         engine = _automatic_engine(Target(raw, full), schedule, tune)

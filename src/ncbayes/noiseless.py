@@ -12,7 +12,7 @@ import numpy as np
 from ncbayes import conditionals, exact, score, simulated
 from ncbayes.base import FloatArray, InputError, Model, in_group, shown
 from ncbayes.checkpoints import RunFolder
-from ncbayes.conditioning import default_prior
+from ncbayes.conditioning import default_prior, units
 from ncbayes.contrast import Engine, Loss, data_alone, model_name, statistic_names
 from ncbayes.fingerprints import identity
 from ncbayes.identifiability import is_proper
@@ -131,7 +131,9 @@ def _problem(
             alone.append(data_alone(model, points))
             losses.append(kind.made(model, points, rng))
     default = partial(default_prior, model, alone)
-    full = blocks(prior, model.groups, default, model, normalizer=False)
+    full = blocks(
+        prior, model.groups, default, model, normalizer=False, units=partial(units, model, alone)
+    )
     full.check(len(losses))
     source = Source(tuple(data), (), tuple(data.values()), (), entropy)
     problem = Problem(model, source, Fixed(), full, engine, losses=tuple(losses))

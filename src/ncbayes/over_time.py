@@ -111,8 +111,8 @@ def fit_density_over_time(
     noise_ratio
         Noise points for each data point; None: 5, or what ``noise="auto"`` chooses.
     prior
-        Of theta; None: ``RandomWalk(initial="separate")`` at the times. ``RandomWalk()`` is the
-        paper's.
+        Of theta; None: ``RandomWalk()`` at the times. The paper's is
+        ``RandomWalk(rate=1.0, initial="walk")``.
     engine, draws, tune, chains, cores, seed, checkpoint, progress, verify, minutes
         As in ``fit``; two lines that say what coordinates and times were taken for are printed
         with the progress.
@@ -165,7 +165,7 @@ def fit_events(
     )
     if prior is None:
         places = None if found.places is None else tuple(found.places.tolist())
-        prior = RandomWalk(times=places, initial="separate")
+        prior = RandomWalk(times=places)
     made = _noise(noise, groups, pooled, space)
     with single_threaded():
         return fitted(model, groups, made, prior, noise_ratio, options, field, calls)

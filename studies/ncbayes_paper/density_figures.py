@@ -1,7 +1,7 @@
 """Simulated densities over time: Figures 1 and S1 (section 4.2).
 
 The true density, the posterior mean of NC-Bayes and kernel density estimates time by time, of one
-data set. Prior, noise and basis as in the paper: ``RandomWalk()``, adaptive noise with alpha = 0.2,
+data set. Prior, noise and basis as in the paper: its random walk, adaptive noise with alpha = 0.2,
 as many noise points as data, 30 basis functions.
 """
 
@@ -26,7 +26,7 @@ SHOWN = (1, 4, 7, 10)
 # The paper's options of ``fit_density_over_time``.
 OPTIONS = {
     "basis": 30,
-    "prior": ncb.priors.RandomWalk(),
+    "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"),
     "noise": "adaptive",
     "noise_ratio": 1.0,
 }

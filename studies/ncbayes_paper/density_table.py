@@ -5,7 +5,7 @@ points a time, L = 30 basis functions, one chain. CP and AL by intervals of mean
 paper's level can only be had with these (docs/intervals.md); and CP of quantile intervals where the
 true density exceeds 1 % of its peak.
 
-N1, N2 and aN have the paper's prior ``RandomWalk()`` and as many noise points as data. "the
+N1, N2 and aN have the paper's random walk and as many noise points as data. "the
 defaults" is ``fit_density_over_time`` as it comes: a separate variance for the first time, noise
 ratio 5. KDE: SciPy's kernels time by time. All methods of a replication meet the same data;
 replication r has seed r.
@@ -27,7 +27,7 @@ from ncbayes_paper.torus_tables import mixing
 # Fewer than the paper's 2000 + 3000: a third of these draws are effective, of its own hardly any.
 SWEEPS = (300, 1000)
 SCENARIOS = {"1": ncb.datasets.moving_mixture, "2": ncb.datasets.growing_ring}
-PAPER_PRIOR = {"prior": ncb.priors.RandomWalk(), "noise_ratio": 1.0}
+PAPER_PRIOR = {"prior": ncb.priors.RandomWalk(rate=1.0, initial="walk"), "noise_ratio": 1.0}
 ONE_AT_A_TIME = ncb.engines.Gibbs(method="one_at_a_time")
 # By method: the options of the fit, and its name here.
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
@@ -39,7 +39,10 @@ METHODS: dict[str, tuple[dict[str, Any], str]] = {
         {"noise": "common", "engine": ONE_AT_A_TIME, **PAPER_PRIOR},
         "N1 by the paper's sampler",
     ),
-    "auto": ({"noise": "auto", "prior": ncb.priors.RandomWalk()}, "noise and ratio chosen"),
+    "auto": (
+        {"noise": "auto", "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk")},
+        "noise and ratio chosen",
+    ),
     "default": ({}, "the defaults"),
 }
 LEVEL = 0.95

@@ -42,7 +42,7 @@ WAYS = {
 # One after the other in one test each, because they compile for every shape.
 COMPILED = {"nuts": Nuts(), "nuts, diagonal metric": Nuts(metric="diagonal")}
 
-WALK = RandomWalk(2.0, 1.0)
+WALK = RandomWalk(2.0, 1.0, initial="walk")
 ALONE = {
     "normal": Normal(0.7, mean=0.4),
     "full normal": MultivariateNormal(np.array([[3, 2, 0.5], [2, 2, -0.3], [0.5, -0.3, 2]]), 0.3),

@@ -78,7 +78,7 @@ PRIORS = [
     (None, 1),
     (ncb.priors.Normal(0.7, mean=0.4), 1),
     (ncb.priors.HalfCauchyNormal(0.8), 2),
-    (ncb.priors.RandomWalk(2.0, 1.0), 3),
+    (ncb.priors.RandomWalk(2.0, 1.0, initial="walk"), 3),
 ]
 
 
@@ -222,7 +222,7 @@ def test_the_default_prior_is_that_of_other_fits():
 
 @quick
 def test_cores_and_extension_do_not_change_the_draws():
-    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk()}
+    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk")}
     whole = fit(**options)
     assert_same(fit(cores=2, **options), whole)
     assert_same(fit(draws=30, **options).extend(10), whole)

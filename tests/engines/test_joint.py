@@ -24,7 +24,7 @@ from ncbayes.priors import (
 from ncbayes.priors.blocks import Blocks, Part
 
 C = Normal(2.0, mean=0.3)
-WALK = RandomWalk(2.0, 1.0)
+WALK = RandomWalk(2.0, 1.0, initial="walk")
 ROOT = np.array([[1.0, 0, 0, 0], [0.4, 0.8, 0, 0], [-0.3, 0.2, 1.2, 0], [0.1, 0.5, -0.6, 0.9]])
 SCALE = ROOT @ ROOT.T
 

@@ -270,9 +270,9 @@ class Plain(Pseudolikelihood):
 
 
 PRIORS = [
-    (Exact(), ncb.priors.RandomWalk(2.0, 1.0), 2),
-    (Exact("slices"), ncb.priors.RandomWalk(2.0, 1.0), 2),
-    (Exchange(), ncb.priors.RandomWalk(2.0, 1.0), 2),
+    (Exact(), ncb.priors.RandomWalk(2.0, 1.0, initial="walk"), 2),
+    (Exact("slices"), ncb.priors.RandomWalk(2.0, 1.0, initial="walk"), 2),
+    (Exchange(), ncb.priors.RandomWalk(2.0, 1.0, initial="walk"), 2),
     (Pseudolikelihood(), ncb.priors.Normal(0.7, mean=0.4), 1),
 ]
 
@@ -330,7 +330,7 @@ def assert_same(one, other):
 @quick
 @EACH
 def test_cores_extension_and_groups_do_not_change_the_draws(engine):
-    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk()}
+    options = {"data": GROUPS, "prior": ncb.priors.RandomWalk(rate=1.0, initial="walk")}
     whole = fit(engine, **options)
     assert_same(fit(engine, draws=30, **options).extend(10), whole)
     assert whole.theta.shape == (2, 40, 2, 3)

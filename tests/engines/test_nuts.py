@@ -71,7 +71,7 @@ def test_the_engine_leaves_the_posterior_of_families_invariant(seed):
     check_engine(Nuts(), ncb.priors.HalfCauchyNormal(0.7), groups=2, seed=seed)
 
 
-WALK = RandomWalk(2.0, 1.0)
+WALK = RandomWalk(2.0, 1.0, initial="walk")
 TOLD = {
     "horseshoe": Horseshoe(),
     "slab as likelihood": Horseshoe(slab=0.5, slab_form="likelihood"),
@@ -415,7 +415,7 @@ def test_the_posterior_of_a_curve_is_that_of_quadrature(metric, seed):
 def test_the_posterior_of_a_curve_whose_prior_has_a_scale_is_that_of_quadrature(seed):
     rng = np.random.default_rng(seed)
     # One group of a walk: coef ~ N(0, variance I), variance ~ IG(5, 0.5), is a multivariate t.
-    target = bent_target(rng, RandomWalk(5.0, 0.5))
+    target = bent_target(rng, RandomWalk(5.0, 0.5, initial="walk"))
     rows = chain_means(Nuts(tune=40), target, rng)
     exact = exact_means(target, lambda squares: -(5 + 3 / 2) * np.log(0.5 + squares / 2))
     z = t_scores(rows, exact)

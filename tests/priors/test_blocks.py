@@ -45,7 +45,9 @@ def test_a_mapping_sets_blocks_and_the_normalizer():
 
 def test_a_single_prior_is_for_all_of_theta():
     state = {"theta.variance": np.array([0.5])}
-    (precision, _), state = precision_of(ncb.priors.RandomWalk(), state=state)
+    (precision, _), state = precision_of(
+        ncb.priors.RandomWalk(rate=1.0, initial="walk"), state=state
+    )
     np.testing.assert_allclose(precision.within, [[4] * 5 + [0.001], [2] * 5 + [0.001]])
     np.testing.assert_allclose(precision.between, [[-2] * 5 + [0]])
     assert list(state) == ["theta.variance"]
@@ -53,7 +55,9 @@ def test_a_single_prior_is_for_all_of_theta():
 
 def test_coupled_and_uncoupled_blocks_stand_side_by_side():
     state = {"edge.variance": np.array([0.25])}
-    (precision, _), _ = precision_of({"edge": ncb.priors.RandomWalk()}, groups=3, state=state)
+    (precision, _), _ = precision_of(
+        {"edge": ncb.priors.RandomWalk(rate=1.0, initial="walk")}, groups=3, state=state
+    )
     np.testing.assert_allclose(precision.between, [[0, 0, -4, -4, -4, 0]] * 2)
 
 
@@ -80,7 +84,7 @@ def test_full_blocks_are_embedded():
 
 
 def test_random_walk_is_the_joint_density_of_its_steps():
-    walk = ncb.priors.RandomWalk()
+    walk = ncb.priors.RandomWalk(rate=1.0, initial="walk")
     precision, _ = walk.gaussian({"variance": np.array([0.3])}, (4, 2))
     theta = np.random.default_rng(0).standard_normal((4, 2))
     steps = np.diff(theta, axis=0, prepend=np.zeros((1, 2)))
@@ -89,13 +93,18 @@ def test_random_walk_is_the_joint_density_of_its_steps():
 
 
 def test_a_walk_of_one_step_is_a_normal():
-    precision, _ = ncb.priors.RandomWalk().gaussian({"variance": np.array([0.3])}, (1, 2))
+    precision, _ = ncb.priors.RandomWalk(rate=1.0, initial="walk").gaussian(
+        {"variance": np.array([0.3])}, (1, 2)
+    )
     np.testing.assert_allclose(precision.within, [[1 / 0.3] * 2])
     assert precision.between is None
 
 
 def test_blocks_pass_the_check_of_a_prior(seed):
-    prior = {"marginal": ncb.priors.HalfCauchyNormal(), "edge": ncb.priors.RandomWalk(2.0, 1.0)}
+    prior = {
+        "marginal": ncb.priors.HalfCauchyNormal(),
+        "edge": ncb.priors.RandomWalk(2.0, 1.0, initial="walk"),
+    }
     check_prior(blocks(prior, GROUPS, DEFAULT), (2, 6), seed=seed)
 
 

@@ -13,7 +13,7 @@ from ncbayes.testing import dense_precision
 
 SHAPE = (4, 3)
 TIMES = (2.0, 3.0, 7.0, 7.5)
-WALK = RandomWalk(2.0, 1.5)
+WALK = RandomWalk(2.0, 1.5, initial="walk")
 SHRUNK = replace(Horseshoe(slab=0.5, scale=0.3), runs=(2, 1), relative=np.array([2.0, 0.7]))
 PRIORS = {
     "half-Cauchy": HalfCauchyNormal(0.8),
@@ -22,6 +22,7 @@ PRIORS = {
     "separate start": replace(WALK, initial="separate"),
     "unequal times, separate start": replace(WALK, times=TIMES, initial="separate"),
     "a variance a statistic": replace(WALK, times=TIMES, per_statistic=True),
+    "walk in units": RandomWalk(2.0, 1.5, units=(2.0, 0.5, 1.0)),
     "walk, all of it": RandomWalk(2.0, 1.5, TIMES, True, "separate"),
     "population": Hierarchical(
         [0.5, 1.0, -1.0], [1.0, 2.0, 0.3], "diagonal", shape=2.0, rate=[1.0, 0.2, 3.0]

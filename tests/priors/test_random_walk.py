@@ -17,11 +17,11 @@ from ncbayes.testing import check_prior, dense_precision
 LIMIT = -ndtri(1e-6 / 2 / 12)
 TIMES = (2.0, 3.0, 7.0, 7.5)
 VARIANTS = {
-    "equally spaced": RandomWalk(2.0, 1.5),
-    "unequal times": RandomWalk(2.0, 1.5, times=TIMES),
+    "equally spaced": RandomWalk(2.0, 1.5, initial="walk"),
+    "unequal times": RandomWalk(2.0, 1.5, times=TIMES, initial="walk"),
     "separate start": RandomWalk(2.0, 1.5, initial="separate"),
     "unequal times, separate start": RandomWalk(2.0, 1.5, TIMES, initial="separate"),
-    "a variance a statistic": RandomWalk(2.0, 1.5, TIMES, per_statistic=True),
+    "a variance a statistic": RandomWalk(2.0, 1.5, TIMES, per_statistic=True, initial="walk"),
     "all of it": RandomWalk(2.0, 1.5, TIMES, True, "separate"),
 }
 every_variant = pytest.mark.parametrize("walk", VARIANTS.values(), ids=VARIANTS)
@@ -57,7 +57,9 @@ def test_the_precision_is_that_of_the_steps(walk):
 
 
 def test_gaps_are_measured_by_their_median():
-    years, days = (RandomWalk(times=tuple(np.array([0, 1, 2, 7]) * unit)) for unit in (1, 365))
+    years, days = (
+        RandomWalk(times=tuple(np.array([0, 1, 2, 7]) * unit), initial="walk") for unit in (1, 365)
+    )
     state = {"variance": np.array([0.5])}
     (one, _), (other, _) = (walk.gaussian(state, (4, 2)) for walk in (years, days))
     np.testing.assert_allclose(one.within, other.within, rtol=1e-12)
@@ -209,7 +211,7 @@ def test_times_are_apart():
 
 def test_there_is_a_time_for_each_group():
     message = r"^RandomWalk\(times=...\) must hold one time for each of the 3 groups, got 4$"
-    walk, state = RandomWalk(times=TIMES), {"variance": np.ones(1)}
+    walk, state = RandomWalk(times=TIMES, initial="walk"), {"variance": np.ones(1)}
     for ask in (
         lambda: walk.gaussian(state, (3, 2)),
         lambda: walk.update(state, np.ones((3, 2)), np.random.default_rng(0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +46,8 @@ class RadialBasis:
     bandwidth: float
     space: Space
     kernel: Kernel = "exponential"
+    # Statistics of one kind: a prior in units of the data has the same for all.
+    alike: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, str) or self.kernel not in get_args(Kernel):

@@ -157,12 +157,14 @@ def blocks(
     default: Callable[[int, int], Prior],
     model: Any = None,
     normalizer: bool = True,
+    units: Callable[[], FloatArray] | None = None,
 ) -> Blocks:
     """The prior of coef from what the user passed: one prior of theta, or a mapping by block.
 
     Columns without a prior get ``default(start, stop)``; the key "normalizer" sets that of c.
     Priors that ask for it (``bound``) are told which columns of which model are theirs.
-    ``normalizer=False``: coef has no c.
+    ``normalizer=False``: coef has no c. ``units``: how much of theta counts as one, by statistic,
+    for priors whose scales are in these (``in_units``).
     """
     chosen = dict(prior) if isinstance(prior, Mapping) else {}
     known = [*groups, NORMALIZER] if normalizer else list(groups)
@@ -193,10 +195,18 @@ def blocks(
         else part
         for part in parts
     ]
+    if units is not None and any(hasattr(part.prior, "in_units") for part in parts):
+        parts = [_in_units(part, units()[part.start : part.stop]) for part in parts]
     if normalizer:
         own = _checked(NORMALIZER, chosen.get(NORMALIZER, NORMALIZER_PRIOR))
         parts.append(Part(NORMALIZER, own, total, total + 1))
     return Blocks(tuple(parts))
+
+
+def _in_units(part: Part, units: FloatArray) -> Part:
+    prior: Any = part.prior
+    own = prior.in_units(units) if hasattr(prior, "in_units") else prior
+    return Part(part.name, own, part.start, part.stop)
 
 
 def _has_edge_block(model: Any) -> bool:

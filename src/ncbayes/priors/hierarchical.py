@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,10 @@ Numbers: TypeAlias = float | Sequence[float] | FloatArray
 # variances are IG(3/2, 1/2) where that is 1: the same for the diagonal form.
 DEGREES_ABOVE = 2
 SHAPE, RATE = 1.5, 0.5
+# How far from ``mean`` mu may be.
+MEAN_SCALE = 10.0
+# Units that have squares.
+UNITS = (1e-70, 1e70)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +42,13 @@ class Hierarchical:
 
     ``covariance="diagonal"``, for many statistics: ``Sigma_kk ~ IG(shape, rate)``, of mean
     ``rate / (shape - 1)``, and no correlation. Shape is 3/2 and rate 1/2 unless given.
+
+    ``mean_scale`` (10), ``scale`` (the identity) and ``rate`` are, unless given, in units of
+    ``1 / sd(statistic)`` over the data: in which units the data are changes nothing.
     """
 
     mean: Numbers = 0.0
-    mean_scale: Numbers = 10.0
+    mean_scale: Numbers | None = None
     covariance: Literal["full", "diagonal"] = "full"
     df: float | None = None
     scale: Numbers | None = None
@@ -74,9 +82,19 @@ class Hierarchical:
     def __repr__(self) -> str:
         return f"Hierarchical(covariance={self.covariance!r})"
 
+    def in_units(self, units: FloatArray) -> Hierarchical:
+        """With what is not given for statistics of which one unit of theta is so much."""
+        units = np.clip(units, *UNITS)
+        spread = {"scale": units**2} if self.covariance == "full" else {"rate": RATE * units**2}
+        wanted = {"mean_scale": MEAN_SCALE * units, **spread}
+        missing: dict[str, Any] = {
+            name: each for name, each in wanted.items() if getattr(self, name) is None
+        }
+        return dataclasses.replace(self, **missing)
+
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> State:
         mean = self._row("mean", shape[1], 0.0)
-        spread = self._row("mean_scale", shape[1], 1.0)
+        spread = self._row("mean_scale", shape[1], MEAN_SCALE)
         centre = mean + spread * rng.standard_normal(shape[1])
         if self.covariance == "full":
             df, matrix = self._wishart(shape[1])
@@ -98,7 +116,7 @@ class Hierarchical:
     def update(self, state: State, theta: FloatArray, rng: np.random.Generator) -> State:
         """``mu | theta, Sigma``, then ``Sigma | theta, mu``: both conjugate."""
         groups, size = theta.shape
-        weight = self._row("mean_scale", size, 1.0) ** -2
+        weight = self._row("mean_scale", size, MEAN_SCALE) ** -2
         shift = weight * self._row("mean", size, 0.0)
         normals = rng.standard_normal(size)
         if self.covariance == "diagonal":
@@ -131,7 +149,7 @@ class Hierarchical:
         deviation = row < groups
         mean = np.zeros((groups + 1, size))
         mean[groups] = self._row("mean", size, 0.0)
-        weight = self._row("mean_scale", size, 1.0) ** -2
+        weight = self._row("mean_scale", size, MEAN_SCALE) ** -2
         links, wishart = 0, None
         a = np.array(self._row("shape", size, SHAPE))
         b = np.array(self._row("rate", size, RATE))
