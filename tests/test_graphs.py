@@ -107,7 +107,7 @@ def test_edges_has_documented_columns(seed):
 
 
 def test_nothing_selected_has_no_false_discoveries(seed):
-    table = graphs.edges(random(ISING, seed), threshold=50.0)
+    table = graphs.edges(random(ISING, seed), rule="median", threshold=50.0)
     assert not table["selected"].any()
     assert table.attrs["expected_fdr"] == 0.0
 
@@ -443,7 +443,7 @@ ROTATIONAL = random(TorusGraph(NODES, reflectional=False), 1)
         (lambda: graphs.phase_difference(3), "graphs.phase_difference needs the posterior"),
         (lambda: graphs.contrast(3), "graphs.contrast needs the posterior"),
         (lambda: graphs.contrast(POSTERIOR, 3), "graphs.contrast needs the posterior"),
-        (lambda: graphs.edges(POSTERIOR, "mean"), r'rule must be "median" or "interval", got \'me'),
+        (lambda: graphs.edges(POSTERIOR, "mean"), r'rule must be "interval" or "median", got \'me'),
         (lambda: graphs.edges(POSTERIOR, ["median"]), r"rule must be .*, got \['median'\]"),
         (lambda: graphs.contrast(POSTERIOR, ROTATIONAL), "their edges differ"),
         (lambda: graphs.contrast(POSTERIOR, random(TorusGraph(4), 1)), "their nodes differ"),

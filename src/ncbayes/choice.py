@@ -66,11 +66,14 @@ def choose(
         return _in_rounds(problem, settings, noise_ratio, sweeps, report, most)
     given, trials = noise_ratio or 1.0, _Trials(problem, settings, noise_ratio is None, report)
     trials.run("matched", problem.source.noises)
+    tempers = not hasattr(problem.model, "curve")
+    if not tempers:  # an energy starts anywhere: once more, from where it came to
+        trials.run("matched", problem.source.noises)
     fitters = families(problem.model.space)
     for name, fitted in fitters.items():
         with suppress(InputError):  # no density at some of the data, say
             trials.run(name, _fitted(problem, fitted))
-    for number in range(settings.rounds):
+    for number in range(settings.rounds if tempers else 0):
         before, share = trials.chosen, trials.kept[trials.chosen]
         for alpha in settings.alphas:
             trials.run(f"model^{alpha:g}", trials.tempered(alpha, first=number == 0))

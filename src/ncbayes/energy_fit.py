@@ -21,11 +21,11 @@ from ncbayes.fingerprints import identity
 from ncbayes.inputs import (
     check_consistency,
     checked_noises,
-    checked_schedule,
     checked_sizes,
-    settled_ratio,
 )
+from ncbayes.noise.adaptive import Adaptive
 from ncbayes.posterior import Run
+from ncbayes.preparation import asked_of
 from ncbayes.priors.blocks import blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
@@ -40,9 +40,10 @@ VMAP = "jax.vmap(log_density, (None, 0))"
 def energy_run(
     energy: Energy,
     data: Mapping[str, FloatArray],
-    noise: Any,
+    schedule: Schedule,
+    making: Any,
     prior: Any,
-    noise_ratio: Any,
+    noise_ratio: float | None,
     engine: Engine | None,
     entropy: int,
     counts: Mapping[str, int],
@@ -50,15 +51,23 @@ def energy_run(
     folder: RunFolder | None,
     progress: Progress,
 ) -> Run:
-    """The run, not begun; ``counts`` holds draws, tune and chains. No engine: the best there is."""
+    """The run, not begun; ``counts`` holds draws, tune and chains. No engine: the best there is.
+
+    ``making`` is automatic noise, to be chosen before the run begins; None: the schedule's own.
+    """
     draws, tune, chains = (counts[name] for name in ("draws", "tune", "chains"))
     if prior is not None:
         raise InputError(
             f"the priors of an Energy stand in its params, got prior={shown(prior)}; leave prior "
             "out, and give the parameters other priors"
         )
-    schedule, ratio = _noise(noise, noise_ratio)
-    sizes = checked_sizes(ratio, data)
+    if isinstance(making, Adaptive):
+        raise InputError(
+            f"noise={shown(making)} needs an exponential family, and an Energy is none; use "
+            '"auto", "matched", a distribution such as ncbayes.noise.gaussian_mixture(data), or '
+            "ncbayes.noise.Pooled()"
+        )
+    sizes = checked_sizes(noise_ratio, data)
     rows = tuple(len(points) + m for points, m in zip(data.values(), sizes, strict=True))
     size = Size(rows, len(energy.start), energy.space.dimension, structured=False)
     affordable_processes(size, draws, chains, cores)
@@ -70,8 +79,8 @@ def energy_run(
             "model": model_name(energy),
             "engine": model_name(problem.engine),
             "noise": ", ".join(dict.fromkeys(map(model_name, noises))),
-            "schedule": type(schedule).__name__,
-            "noise_ratio": float(ratio),
+            "schedule": type(making or schedule).__name__,
+            "noise_ratio": 1.0 if noise_ratio is None else float(noise_ratio),
             "seed": str(entropy),
             **counts,
         }
@@ -79,7 +88,8 @@ def energy_run(
             shapes = str([leaf.parameter.shape for leaf in energy.leaves])
             first = problem.source.fixed(0)
             same = identity(problem, first, problem.target(first), plan)
-            folder.claim({**settings, "shapes of the parameters": shapes, **same})
+            asked = {} if making is None else asked_of(making, noise_ratio)
+            folder.claim({**settings, **asked, "shapes of the parameters": shapes, **same})
     return Run(problem, plan, chains, tune, cores, size, folder, progress, settings)
 
 
@@ -114,20 +124,6 @@ def _problem(
             "with noise that stays and priors of ncbayes.priors; leave engine out"
         )
     return problem
-
-
-def _noise(noise: Any, noise_ratio: Any) -> tuple[Schedule, Any]:
-    """The schedule and the noise ratio: "auto" is noise matched to the data."""
-    if isinstance(noise, str) and noise == "auto":
-        noise = "matched"
-    schedule, making = checked_schedule(noise)
-    if making is not None:
-        raise InputError(
-            f"noise={shown(noise)} needs an exponential family, and an Energy is none; use "
-            '"matched" (which "auto" means here), a distribution such as '
-            "ncbayes.noise.gaussian_mixture(data), or ncbayes.noise.Pooled()"
-        )
-    return schedule, settled_ratio(noise_ratio, making)
 
 
 def _no_default(start: int, stop: int) -> Any:

@@ -38,7 +38,7 @@ class TorusGraphEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        rule: str = "median",
+        rule: str = "interval",
         threshold: float = 0.1,
         level: float = 0.9,
         unwrapped: bool = False,

@@ -43,7 +43,7 @@ from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noiseless import least_rows, noiseless_run
 from ncbayes.posterior import Limits, Posterior, Run, finish
-from ncbayes.preparation import prepare
+from ncbayes.preparation import asked_of, prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress
@@ -197,8 +197,10 @@ def fitted(
         counts = {"draws": draws, "tune": tune, "chains": chains}
         wanted = None if isinstance(engine, str) and engine == "auto" else chosen
         run = energy_run(
-            model, groups, noise, prior, as_given, wanted, entropy, counts, cores, folder, progress
-        )
+            model, groups, schedule, making, prior, noise_ratio, wanted, entropy, counts, cores,
+            folder, progress,
+        )  # fmt: skip
+        run = run if making is None else _prepared(run, making, noise_ratio)
         return finish(
             dataclasses.replace(run, columns=columns, seen=seen, verify=verify, limits=limits),
             calls=2,
@@ -227,7 +229,7 @@ def fitted(
             **({} if field is None else field.settings),
         }
         if folder is not None:
-            asked = {} if making is None else _asked(making, noise_ratio)
+            asked = {} if making is None else asked_of(making, noise_ratio)
             folder.claim({**settings, **asked, **identity(problem, first, target, plan)})
     run = Run(
         problem, plan, chains, tune, cores, size, folder, progress, settings, field=field,
@@ -243,15 +245,6 @@ def _with_unseen(run: Run, prior: Any) -> Run:
         lines = unseen_lines(run.problem, float(run.settings["noise_ratio"]), prior)
     settings = {**run.settings, **({"unseen": "\n".join(lines)} if lines else {})}
     return dataclasses.replace(run, settings=settings)
-
-
-def _asked(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
-    """What was asked of noise to be made; the noise itself is compared once it is there."""
-    values = dict(vars(making))
-    for name in ("noise", "base"):
-        if name in values and not isinstance(values[name], str | None):
-            values[name] = type(values[name]).__name__
-    return {"settings of the noise": str(values), "noise_ratio as given": str(noise_ratio)}
 
 
 def _bases(making: Adaptive | Auto | None) -> list[Noise]:

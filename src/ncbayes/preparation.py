@@ -66,7 +66,8 @@ def prepare(
         check_sweep(made)
         assert noise_ratio is not None  # only automatic noise leaves it open
         return Prepared(made, noise_ratio, done.record)
-    trials = noise.trial_count(problem.model.space)
+    tempers = not hasattr(problem.model, "curve")
+    trials = noise.trial_count(problem.model.space, tempers)
     if simulates(problem.model):
         trials = BATCHES * noise.rounds
     with before_chains(trials * noise.batch, progress) as report:
@@ -78,6 +79,15 @@ def prepare(
         chosen.problem, chosen.noise_ratio, candidates=chosen.kept, settings=settings,
         rounds=chosen.rounds,
     )  # fmt: skip
+
+
+def asked_of(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
+    """What was asked of noise to be made; the noise itself is compared once it is there."""
+    values = dict(vars(making))
+    for name in ("noise", "base"):
+        if name in values and not isinstance(values[name], str | None):
+            values[name] = type(values[name]).__name__
+    return {"settings of the noise": str(values), "noise_ratio as given": str(noise_ratio)}
 
 
 def _most_affordable(

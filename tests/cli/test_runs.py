@@ -57,7 +57,9 @@ def test_edges_by_rule(graph_run):
     every = lines_of("edges", graph_run, *chosen, "--all")
     assert len(every) == 1 + 3 + 1
     assert every[0].split() == ["strength", "norm", "probability", "selected"]
-    assert every[-1].startswith(f"{len(found['rows'])} of 3 edges by the rule interval (level 0.8)")
+    assert every[-1].startswith(
+        f"{len(found['rows'])} of 3 edges selected: the 80 % interval of some"
+    )
 
 
 def test_edges_of_what_has_none(density_run):

@@ -54,7 +54,7 @@ def test_edges_are_those_of_the_rule_as_wide_as_strong(posterior, drawn):
     assert found.norm.vmin == 0
     assert found.norm.vmax == 1
     assert figure.axes[1].get_xlabel() == "posterior probability that the norm exceeds 0.1"
-    assert figure.get_suptitle() == "3 of 10 edges (|median| > 0.1)\nexpected share of false ones 0"
+    assert figure.get_suptitle() == "3 of 10 edges selected: 90 % interval excludes 0"
     assert legend(figure) == ["strength 3", "strength 1.5"]
 
 
@@ -113,14 +113,14 @@ def test_true_edges_tell_what_is_wrong_and_what_was_missed(posterior, drawn):
 
 
 def test_no_edge_at_all_is_a_picture_of_nodes(posterior, drawn):
-    figure = drawn(plots.network(posterior, threshold=9))
+    figure = drawn(plots.network(posterior, rule="median", threshold=9))
     assert len(figure.axes) == 1
     assert not figure.legends
     assert len(nodes(figure)) == 5
-    assert figure.get_suptitle() == "0 of 10 edges (|median| > 9)"
+    assert figure.get_suptitle() == "0 of 10 edges selected: |median| > 9"
     model = TorusGraph(3, edges=[])
     figure = drawn(plots.network(ncb.Posterior(without_edges(model))))
-    assert figure.get_suptitle() == "0 of 0 edges (|median| > 0.1)"
+    assert figure.get_suptitle() == "0 of 0 edges selected: 90 % interval excludes 0"
 
 
 def without_edges(model):
@@ -161,7 +161,7 @@ def test_sixty_nodes_have_labels_that_do_not_overlap(coupled, drawn):
 def test_the_interval_rule_and_groups_are_passed_on(coupled):
     posterior = coupled(MODEL, LINKS, groups=("task", "rest"))
     figure = plots.network(posterior, rule="interval", level=0.99, group="rest")
-    assert figure.get_suptitle().startswith("3 of 10 edges (99 % interval excludes 0)")
+    assert figure.get_suptitle().startswith("3 of 10 edges selected: 99 % interval excludes 0")
     with pytest.raises(ncb.InputError, match=r"^group must be one of"):
         plots.network(posterior)
 
@@ -194,7 +194,7 @@ def test_an_ising_model_has_a_network(by_hand, drawn):
          "[('a', 'e')], got 'ab'"),
         ({"true_edges": 3}, "true_edges must be a list of pairs of nodes, such as [('a', 'e')], "
          "got 3"),
-        ({"rule": "best"}, "rule must be \"median\" or \"interval\", got 'best'"),
+        ({"rule": "best"}, "rule must be \"interval\" or \"median\", got 'best'"),
     ],
 )  # fmt: skip
 def test_what_a_network_cannot_show_is_said(posterior, options, message):

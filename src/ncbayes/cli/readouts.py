@@ -47,6 +47,13 @@ def groups_of(posterior: Posterior) -> list[str]:
     return [str(label) for label in posterior.data["posterior"]["group"].to_numpy()]
 
 
+def meaning(rule: str, threshold: float, level: float) -> str:
+    """What "selected" means, in words."""
+    if rule == "interval":
+        return f"the {100 * level:g} % interval of some coefficient excludes 0"
+    return f"the median of some coefficient exceeds {threshold:g} in size"
+
+
 def edge_table(posterior: Posterior, group: str | None = None, **rule: Any) -> pd.DataFrame:
     """The edges of a group, or of all with a column that says which."""
     import pandas as pd

@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
         resume: ("resume run",),
         extend: ("extend run --draws 2000",),
         summary: ("summary run", "summary run --level 0.95 --json"),
-        edges: ("edges run", "edges run --rule interval --level 0.9"),
+        edges: ("edges run", "edges run --level 0.99 --all"),
         plot: (
             "plot run network --out network.pdf",
             "plot run change --start 2022-01 --end 2022-12",
@@ -149,7 +149,7 @@ def _short(name: str) -> str:
 
 def edges(
     run: Run,
-    rule: Annotated[str, typer.Option(help="median or interval.")] = "median",
+    rule: Annotated[str, typer.Option(help="interval or median.")] = "interval",
     threshold: Annotated[float, typer.Option(help="Sizes beyond this count.")] = 0.1,
     level: Level = 0.9,
     group: OneGroup = None,
@@ -173,10 +173,9 @@ def edges(
     labels = [" ".join(map(str, row)) for row in kept[names].itertuples(index=False)]
     columns = ["strength", "norm", "probability", *(["selected"] if every else [])]
     print_table(kept[columns].set_axis(labels, axis=0))
-    limit = f"level {level:g}" if rule == "interval" else f"threshold {threshold:g}"
     typer.echo(
-        f"{int(table['selected'].sum())} of {len(table)} edges by the rule {rule} ({limit}); "
-        f"expected share of false ones {facts['expected_fdr']:.2g}"
+        f"{int(table['selected'].sum())} of {len(table)} edges selected: "
+        f"{readouts.meaning(rule, threshold, level)}."
     )
 
 
@@ -187,7 +186,7 @@ def plot(
         Path | None, typer.Option(help="PNG, PDF or SVG file; default: in the run's folder.")
     ] = None,
     group: OneGroup = None,
-    rule: Annotated[str | None, typer.Option(help="median or interval.")] = None,
+    rule: Annotated[str | None, typer.Option(help="interval or median.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Of the rule.")] = None,
     level: Annotated[float | None, typer.Option(help="Of intervals.")] = None,
     start: Annotated[str | None, typer.Option(help="First time of a change.")] = None,

@@ -9,8 +9,8 @@ An edge has one or more coefficients: ``cos_minus, sin_minus, cos_plus, sin_plus
 
 Two rules select edges (the paper's section 5):
 
+    "interval"    some equal-tailed interval of ``level`` excludes zero (the default)
     "median"      some |posterior median| exceeds ``threshold``
-    "interval"    some equal-tailed interval of ``level`` excludes zero
 
 Whatever the rule, ``probability`` is the posterior probability that the norm exceeds ``threshold``.
 Differences of two conditions have rules of their own, in ``contrast``.

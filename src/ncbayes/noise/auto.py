@@ -96,9 +96,12 @@ class Auto:
                     f"Auto({name}=...) must be a whole number, at least {least}, got {shown(value)}"
                 )
 
-    def trial_count(self, space: Space) -> int:
-        """How many candidates are tried out on a space, at most."""
-        return 1 + len(families(space)) + len(self.alphas) * self.rounds
+    def trial_count(self, space: Space, tempers: bool = True) -> int:
+        """How many candidates are tried out on a space, at most.
+
+        ``tempers``: also the model tempered; else, for energies, matched noise twice.
+        """
+        return 1 + len(families(space)) + (len(self.alphas) * self.rounds if tempers else 1)
 
 
 @singledispatch
@@ -117,7 +120,14 @@ def _(space: Torus) -> Mapping[str, Family]:
 
 @families.register
 def _(space: Reals) -> Mapping[str, Family]:
-    return {"normal": Normal.match, "gaussian mixture": gaussian_mixture}
+    alone: dict[str, Family] = {
+        "normal": Normal.match,
+        "margins": lambda data: margins(data, space),
+        "gaussian mixture": gaussian_mixture,
+    }
+    if space.dimension == 1:
+        return alone
+    return alone | {"copula": lambda data: Copula.match(data, space)}
 
 
 @families.register

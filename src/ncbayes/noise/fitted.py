@@ -57,7 +57,7 @@ SMALLEST_VARIANCE = 1e-3
 LAST_ANGLE = float(np.nextafter(TWO_PI, 0.0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tabulated:
     """One column with density linear between the knots, proportional to the heights there.
 
@@ -67,6 +67,10 @@ class Tabulated:
 
     knots: ArrayLike
     heights: ArrayLike
+
+    def __repr__(self) -> str:
+        knots = row(self.knots)
+        return f"Tabulated({len(knots)} knots from {knots[0]:.3g} to {knots[-1]:.3g})"
 
     def __post_init__(self) -> None:
         check_numbers("Tabulated", knots=self.knots, heights=self.heights)

@@ -45,7 +45,7 @@ Places = Mapping[str, Sequence[float]]
 def network(
     posterior: Posterior,
     *,
-    rule: str = "median",
+    rule: str = "interval",
     threshold: float = 0.1,
     level: float = 0.9,
     group: str | None = None,
@@ -86,7 +86,7 @@ def adjacency(
     posterior: Posterior,
     *,
     weight: str = "strength",
-    rule: str = "median",
+    rule: str = "interval",
     threshold: float = 0.1,
     level: float = 0.9,
     group: str | None = None,
@@ -333,10 +333,7 @@ def _heading(table: pd.DataFrame) -> str:
     how = f"|median| > {attrs['threshold']:g}"
     if rule == "interval":
         how = f"{100 * attrs['level']:g} % interval excludes 0"
-    found = f"{int(table['selected'].sum())} of {len(table)} edges ({how})"
-    if not table["selected"].any():
-        return found
-    return f"{found}\nexpected share of false ones {attrs['expected_fdr']:.2g}"
+    return f"{int(table['selected'].sum())} of {len(table)} edges selected: {how}"
 
 
 def _probability_label(threshold: float) -> str:

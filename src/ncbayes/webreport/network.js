@@ -38,7 +38,7 @@ function readNetwork(network) {
 
 function networkView(packedNetwork, failed) {
   const net = readNetwork(packedNetwork);
-  const state = { group: 0, rule: "median", step: net.start, search: "", edge: null, places: [] };
+  const state = { group: 0, rule: "interval", step: net.start, search: "", edge: null, places: [] };
   const view = { net, state, ...networkParts(net) };
   view.controls.append(...networkControls(view));
   connectDrawing(view);
@@ -85,7 +85,7 @@ function networkControls(view) {
     const groups = net.groups.map((group, k) => [k, group.label]);
     parts.push(select("Group", groups, 0, (group) => { state.group = group; refresh(view); }, "group").box);
   }
-  const rules = [["median", "median"], ["interval", `${levelPercent(net.level)} interval`]];
+  const rules = [["interval", `${levelPercent(net.level)} interval`], ["median", "median"]];
   parts.push(choice("Rule", rules, state.rule, (rule) => { state.rule = rule; refresh(view); }, "rule"));
   parts.push(slider("Threshold", net.thresholds.length, state.step, (step) => String(net.thresholds[step]),
     (step) => { state.step = step; refresh(view); }, "threshold").box);
@@ -139,10 +139,8 @@ function refresh(view) {
 
 function countWords(view) {
   const { net, state } = view;
-  const doubt = state.selected.reduce((sum, edge) => sum + 1 - probability(view, edge), 0);
-  const share = state.selected.length ? ` Expected share of false edges among them (norm not above ${net.thresholds[state.step]}): ${percent(doubt / state.selected.length)}.` : "";
   const drawnWords = state.selected.length > MOST_DRAWN ? ` The ${MOST_DRAWN} strongest are drawn.` : "";
-  return `${state.selected.length} of ${net.possible} pairs are selected: ${RULES[state.rule]}.${share}${drawnWords}${searchWords(view)}`;
+  return `${state.selected.length} of ${net.possible} pairs are selected: ${RULES[state.rule]}.${drawnWords}${searchWords(view)}`;
 }
 
 function searchWords(view) {
