@@ -393,3 +393,27 @@ def test_with_ample_noise_the_posterior_is_that_of_the_exact_likelihood(seed):
     other = (theta.mean(axis=0) - exact_fit(SMALL, SMALL.space.uniform(250, rng))[0]) / error
     assert np.abs(other).max() > 4.9 * math.sqrt(1 / ratio + 1 / 300)
     assert np.all(np.abs(widening / math.sqrt(2) - math.sqrt(1 + 1 / ratio)) > 0.15)
+
+
+def named(choices, graphs=4, nodes=10, seed=1):
+    """Directed graphs in which each node names so many others."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((graphs, nodes, nodes))
+    for graph in found:
+        for node, count in enumerate(np.broadcast_to(choices, (nodes,))):
+            others = np.delete(np.arange(nodes), node)
+            graph[node, rng.choice(others, count, replace=False)] = 1
+    return found
+
+
+def test_fixed_choices_are_told():
+    model = ERGM(10, ["edges", terms.reciprocity()], directed=True)
+
+    def told(matrices):
+        points = ncb.spaces.as_points(matrices, model.space, "test")
+        return [each for each in model.concerns(np.zeros(2), points) if "impossible" in each]
+
+    (line,) = told(named(3))
+    assert line.startswith("every node has 3 out-ties in every graph, as where people were asked")
+    assert told(named(np.array([3] * 9 + [2]))) == []
+    assert told(named(0)) == told(named(9)) == []

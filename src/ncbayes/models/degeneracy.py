@@ -16,6 +16,8 @@ NEARLY = 0.01
 MOST_EXTREME = 0.5
 # A term with this share of the largest weight counts as the cause.
 FOLLOWED = 0.25
+# Nodes, over all graphs, from which on equal degrees are no accident.
+FEWEST_NODES = 30
 
 
 class DegenerateWarning(UserWarning):
@@ -93,6 +95,24 @@ def data_lines(model: GraphModel, x: FloatArray) -> list[str]:
     return [
         f"all graphs are {'complete' if x.any() else 'empty'}: theta rests on its prior; look at "
         "how edges were found in the data"
+    ]
+
+
+def fixed_choice_lines(adjacency: FloatArray, directed: bool) -> list[str]:
+    """What to say of graphs (graph, node, node) in which every node names so many others.
+
+    Not of graphs in which all or none of the ties are there, of which other lines tell.
+    """
+    degrees = adjacency.sum(axis=2)
+    count = int(degrees.flat[0])
+    if np.ptp(degrees) > 0 or not 0 < count < adjacency.shape[1] - 1 or degrees.size < FEWEST_NODES:
+        return []
+    ties = "out-ties" if directed else "ties"
+    return [
+        f"every node has {count} {ties} in every graph, as where people were asked for {count} "
+        "names: the model does not know of that and counts graphs that were impossible, so theta "
+        "of edges, reciprocity and shared partners do not mean what they say; ask for any number "
+        "of names, or look at who was named by models of choice"
     ]
 
 

@@ -13,7 +13,12 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from ncbayes.base import FloatArray, InputError, shown
-from ncbayes.models.degeneracy import DegenerateWarning, data_lines, degenerate_line
+from ncbayes.models.degeneracy import (
+    DegenerateWarning,
+    data_lines,
+    degenerate_line,
+    fixed_choice_lines,
+)
 from ncbayes.models.ergm_form import Form, form_of
 from ncbayes.models.nodes import Nodes, check_flags, checked_theta, node_names
 from ncbayes.models.terms import SIMPLE, Dyads, Term
@@ -197,6 +202,7 @@ class ERGM:
     def concerns(self, theta: FloatArray, x: FloatArray) -> list[str]:
         """What is wrong with a fit of the data x whose posterior mean is theta, one line each."""
         lines = data_lines(self, x)
+        lines += fixed_choice_lines(self.space.adjacency(x), self.space.directed)
         if self.is_dyadic(theta):
             return lines
         line = degenerate_line(self, theta, self.pilot(theta, np.random.default_rng(PILOT_SEED)))
