@@ -34,8 +34,9 @@ CLEARLY, HALF = 1.3, 0.5
 LOOSE_ALPHA = 0.5
 # Noise ratios to choose from, up to the settings' largest, which is tried too.
 RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
-# The least ratio of noise made of the model: below it one noise set's accidents show.
-LEAST_RATIO = 10.0
+# The least ratio of noise made of the model: below it one noise set's accidents show. More is taken
+# for narrower intervals while it is cheap: so large a share of the time that there is.
+LEAST_RATIO, MORE = 10.0, 1 / 12
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,9 @@ def _in_rounds(
     now = sum(len(each.offset) for each in first.contrasts)
     rows = sum(map(len, problem.data))
 
-    def fits(ratio: float) -> bool:
+    def fits(ratio: float, share: float = 1.0) -> bool:
         seconds = sweeps * sweep_seconds(first, rows * (1 + ratio) / now)
-        return ratio <= most and seconds <= settings.seconds
+        return ratio <= most and seconds <= share * settings.seconds
 
     tried, reason = noise_ratio, "as given"
     if tried is None:
@@ -131,7 +132,7 @@ def _in_rounds(
     made = self_consistent(problem, settings, float(tried), rng, report)
     ratio = float(tried)
     if noise_ratio is None and made.round.passes:  # more of what is wrong does not help
-        for more in (each for each in ratios(settings) if each > tried and fits(each)):
+        for more in (each for each in ratios(settings) if each > tried and fits(each, MORE)):
             if _kept_at(made, tried, ratio) >= (1 + settings.loss) ** -2:
                 break
             ratio, reason = more, f"for intervals at most {100 * settings.loss:g} % wider"

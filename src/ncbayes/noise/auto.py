@@ -70,7 +70,7 @@ class Auto:
     """
 
     loss: float = 0.05
-    seconds: float = 10.0
+    seconds: float = 60.0
     alphas: tuple[float, ...] = (0.5, 0.9)
     most_ratio: float = 100.0
     batch: int = 50
