@@ -1,5 +1,6 @@
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,31 @@ def seed() -> int:
     return int(os.environ.get("NCBAYES_TEST_SEED", "1"))
 
 
+class Killed(Exception):
+    """In the place of a signal."""
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """``killed(run, moment)``: a run that dies when it writes its ``moment``-th file."""
+
+    def die(run, moment):
+        calls, replace = [], os.replace
+
+        def fail(source, target):
+            calls.append(1)
+            if len(calls) == moment:
+                raise Killed
+            replace(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", fail)
+            with pytest.raises(Killed):
+                run()
+
+    return die
+
+
 @pytest.fixture(autouse=True)
 def _short_checks(monkeypatch):
     """Fewer rounds of checks of engines, enough for every broken twin of ours.
@@ -43,12 +69,8 @@ def _short_checks(monkeypatch):
         monkeypatch.setattr(testing, "ENGINE_LOOKS", {400: 0.2, 1200: 0.8})
 
 
-class Killed(Exception):
-    """In the place of a signal."""
-
-
 @pytest.fixture
-def resumed(tmp_path, monkeypatch):
+def resumed(tmp_path, monkeypatch, killed):
     """What ``run(checkpoint=folder)`` returns after it was broken off, for each of the moments.
 
     A moment is which of its files, counted from 1, the run was about to put in place. There is one
@@ -60,17 +82,8 @@ def resumed(tmp_path, monkeypatch):
         monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
         monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
         for moment in moments:
-            folder, left, replace = tmp_path / str(moment), iter(range(moment - 1)), os.replace
-
-            def fail(source, target, left=left, replace=replace):
-                if next(left, None) is None:
-                    raise Killed
-                replace(source, target)
-
-            with monkeypatch.context() as patch:
-                patch.setattr(os, "replace", fail)
-                with pytest.raises(Killed):
-                    run(checkpoint=folder)
+            folder = tmp_path / str(moment)
+            killed(partial(run, checkpoint=folder), moment)
             yield run(checkpoint=folder)
 
     return each

@@ -8,6 +8,7 @@ import re
 import signal
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,10 +180,10 @@ def test_the_default_takes_groups():
     assert "Noise chosen: " in posterior.noise_report().lines[0]
 
 
-def test_the_default_resumes_with_the_same_draws(tmp_path, monkeypatch):
+def test_the_default_resumes_with_the_same_draws(tmp_path, monkeypatch, killed):
     whole = by_default()
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
-    killed(by_default, tmp_path, 12, monkeypatch)
+    killed(lambda: by_default(checkpoint=tmp_path), 12)
     assert (tmp_path / "made.npz").exists()
     assert_same(by_default(checkpoint=tmp_path), whole)
     # Once complete, the same call has nothing to do but to choose again.
@@ -461,33 +462,13 @@ def test_what_the_guard_refuses_is_left_out(monkeypatch, choices):
     )
 
 
-class Killed(Exception):
-    pass
-
-
-def killed(fit, folder, moment, monkeypatch):
-    """A fit that dies when it writes its ``moment``-th file."""
-    calls, replace = [], os.replace
-
-    def fail(source, target):
-        calls.append(1)
-        if len(calls) == moment:
-            raise Killed
-        replace(source, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fail)
-        with pytest.raises(Killed):
-            fit(checkpoint=folder)
-
-
-def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch):
+def test_a_resumed_run_has_the_same_draws(tmp_path, monkeypatch, killed):
     whole = run()
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.0)
     for moment in [1, 2, 3, 10, 50]:
         folder = tmp_path / str(moment)
-        killed(run, folder, moment, monkeypatch)
+        killed(partial(run, checkpoint=folder), moment)
         assert_same(run(checkpoint=folder), whole)
 
 

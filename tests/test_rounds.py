@@ -5,6 +5,7 @@ import os
 import signal
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -236,7 +237,7 @@ def test_groups_have_their_own_noise():
 
 
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
-def test_the_same_seed_makes_the_same_noise_and_a_killed_run_goes_on(tmp_path, monkeypatch):
+def test_the_same_seed_makes_the_same_noise_and_a_killed_run_goes_on(tmp_path, monkeypatch, killed):
     model, theta = SMALL["Ising"]
     data = model.sample(theta, 40, np.random.default_rng(1))
     whole = fit(model, data)
@@ -244,7 +245,7 @@ def test_the_same_seed_makes_the_same_noise_and_a_killed_run_goes_on(tmp_path, m
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
     for moment in (1, 3, 8):
         folder = tmp_path / str(moment)
-        killed(lambda: fit(model, data, checkpoint=folder), moment, monkeypatch)  # noqa: B023
+        killed(partial(fit, model, data, checkpoint=folder), moment)
         assert_same(fit(model, data, checkpoint=folder), whole)
     np.testing.assert_array_equal(fit(model, data, draws=60).theta, whole.extend(20).theta)
 
@@ -252,26 +253,6 @@ def test_the_same_seed_makes_the_same_noise_and_a_killed_run_goes_on(tmp_path, m
 def assert_same(one, other):
     for name in ("posterior", "noise", "rounds"):
         assert one.data[name].to_dataset().equals(other.data[name].to_dataset()), name
-
-
-class Killed(Exception):
-    pass
-
-
-def killed(run, moment, monkeypatch):
-    """A fit that dies when it writes its ``moment``-th file."""
-    calls, replace_file = [], os.replace
-
-    def fail(source, target):
-        calls.append(1)
-        if len(calls) == moment:
-            raise Killed
-        replace_file(source, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fail)
-        with pytest.raises(Killed):
-            run()
 
 
 def test_the_ratio_has_a_reason(monkeypatch):
