@@ -47,6 +47,7 @@ ALLOWED = {
         "engines",
         "fingerprints",
         "inputs",
+        "noise",
         "posterior",
         "priors",
         "problem",

@@ -96,7 +96,7 @@ def test_the_advice_for_independent_components_works(sources, apart):
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 def test_trees_that_are_cut_off_are_told(sources, apart):
     short = {**OPTIONS, "chains": 1, "draws": 20, "tune": 20}
-    cut = ncb.fit(ENERGY, sources, engine=Nuts(max_depth=1), **short)
+    cut = ncb.fit(ENERGY, sources, engine=Nuts(max_depth=1), noise="matched", **short)
     assert "of the trees of NUTS reached their limit" in " ".join(cut.warning_lines())
     assert "reached their limit" not in " ".join(apart.warning_lines())
     assert apart.data["sample_stats"]["reached_max_treedepth"].dtype == bool

@@ -49,7 +49,7 @@ def test_adaptive_noise_too():
     assert ratio(ncb.fit(FAMILY, X, noise=made.noises, **SHORT)) == 5
 
 
-@pytest.mark.parametrize("name", ["auto", "matched", "recommended"])
+@pytest.mark.parametrize("name", ["matched", "recommended"])
 def test_an_energy_too(name):
     assert ratio(ncb.fit(ENERGY, X, noise=NOISES.get(name, name), **SHORT)) == 5
 

@@ -294,7 +294,7 @@ def test_a_file_gives_back_what_was_saved(grouped, tmp_path):
     assert repr(loaded) == repr(grouped)
     assert loaded.complete
     with pytest.raises(
-        ncb.InputError, match=r"can't be extended, since a file holds no code; call"
+        ncb.InputError, match=r"can't be extended, since a file holds no code; load it with"
     ):
         loaded.extend(10)
 

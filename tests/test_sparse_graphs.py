@@ -60,7 +60,7 @@ def test_without_a_horseshoe_the_same_graph_is_lost(seed):
         seed=seed,
         progress=False,
     )
-    found = ncb.graphs.edges(posterior)
+    found = ncb.graphs.edges(posterior, rule="median")
     assert found["selected"].sum() > 40
 
 

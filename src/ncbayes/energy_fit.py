@@ -17,7 +17,7 @@ from ncbayes.checkpoints import RunFolder
 from ncbayes.contrast import Engine, model_name
 from ncbayes.energies import Energy
 from ncbayes.engines import Joint, Nuts, joint
-from ncbayes.fingerprints import identity
+from ncbayes.fingerprints import asked_of, identity
 from ncbayes.inputs import (
     check_consistency,
     checked_noises,
@@ -25,7 +25,6 @@ from ncbayes.inputs import (
 )
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.posterior import Run
-from ncbayes.preparation import asked_of
 from ncbayes.priors.blocks import blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress

@@ -55,6 +55,15 @@ def _some_statistics(problem: Problem, points: FloatArray) -> FloatArray:
     return problem.model.statistics(inside[: max(1, MOST_ENTRIES // columns)])
 
 
+def asked_of(making: Any, noise_ratio: float | None) -> dict[str, str]:
+    """What was asked of noise to be made; the noise itself is compared once it is there."""
+    values = dict(vars(making))
+    for name in ("noise", "base"):
+        if name in values and not isinstance(values[name], str | None):
+            values[name] = type(values[name]).__name__
+    return {"settings of the noise": str(values), "noise_ratio as given": str(noise_ratio)}
+
+
 def noise_digest(noise: NoiseState) -> str:
     """A hash of noise points and their densities."""
     arrays = [array for each in noise.sets for array in vars(each).values()]

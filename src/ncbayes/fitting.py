@@ -32,7 +32,7 @@ from ncbayes.energies import Energy
 from ncbayes.energy_fit import energy_run
 from ncbayes.engines import Gibbs, Joint, Nuts, joint
 from ncbayes.fields import Field, field_of
-from ncbayes.fingerprints import identity, noise_digest
+from ncbayes.fingerprints import asked_of, identity, noise_digest
 from ncbayes.identifiability import (
     check_informative,
     check_posterior_exists,
@@ -43,7 +43,7 @@ from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
 from ncbayes.noiseless import least_rows, noiseless_run
 from ncbayes.posterior import Limits, Posterior, Run, finish
-from ncbayes.preparation import asked_of, prepare
+from ncbayes.preparation import prepare
 from ncbayes.priors.blocks import Blocks, blocks
 from ncbayes.problem import Problem, Source
 from ncbayes.progress import Progress

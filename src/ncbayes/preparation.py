@@ -81,15 +81,6 @@ def prepare(
     )  # fmt: skip
 
 
-def asked_of(making: Adaptive | Auto, noise_ratio: float | None) -> dict[str, str]:
-    """What was asked of noise to be made; the noise itself is compared once it is there."""
-    values = dict(vars(making))
-    for name in ("noise", "base"):
-        if name in values and not isinstance(values[name], str | None):
-            values[name] = type(values[name]).__name__
-    return {"settings of the noise": str(values), "noise_ratio as given": str(noise_ratio)}
-
-
 def _most_affordable(
     settings: Auto, is_affordable: Callable[[float], bool], folder: RunFolder | None
 ) -> float:

@@ -118,7 +118,7 @@ def test_a_picture_is_put_into_the_folder_by_default(graph_run, tmp_path):
             ("network", "--start", "1"),
             "network has no --start; it has --group, --rule, --thr",
         ),
-        (("network", "--rule", "best"), 'rule must be "median" or "interval", got \'best\''),
+        (("network", "--rule", "best"), 'rule must be "interval" or "median", got \'best\''),
         (("network", "--out", "a.xyz"), "a picture must end in .png, .pdf, .svg"),
         (("network", "--out", "a.html"), "a picture must end in .png, .pdf, .svg, .gif, .jpg, got"),
         (("network", "--group", "x"), "groups ['all'], and the command is 'x'; pass --group 'all'"),

@@ -129,7 +129,8 @@ def test_families_by_space():
     """Fitted noise is normalized and has density at the data it was fitted to."""
     rng = np.random.default_rng(0)
     spaces = {
-        Torus(1): 2, Torus(3): 3, Reals(2): 2, Orthant(2): 2, Box([0.0], [2.0]): 1, Binary(3): 1,
+        Torus(1): 2, Torus(3): 3, Reals(1): 3, Reals(2): 4, Orthant(2): 2, Box([0.0], [2.0]): 1,
+        Binary(3): 1,
         Region.of([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]): 1
     }  # fmt: skip
     for space, count in spaces.items():
