@@ -41,8 +41,10 @@ from ncbayes.spaces import (
 
 # Simulated rows: so many for each row of the data, within these limits; the lower one is shared by
 # the groups, of which each has some.
-TIMES_ROWS, FEWEST, MOST = 4, 1000, 6000
+TIMES_ROWS, FEWEST, MOST = 4, 2000, 6000
 FEWEST_EACH = 500
+# Graphs take longest to simulate: fewer of them.
+FEWEST_GRAPHS = 1000
 # Rows of the data that are looked at.
 MAX_ROWS = 5000
 # Statistics of a model that are taken out of what is compared; with more, their posterior spread
@@ -142,7 +144,8 @@ class Fitted:
 def seen(fit: Fitted, rng: np.random.Generator) -> Seen:
     """What a fit of one group looks like from outside."""
     rows = _spread(fit.rows, MAX_ROWS)
-    size = int(np.clip(TIMES_ROWS * len(rows), max(FEWEST_EACH, FEWEST // fit.groups), MOST))
+    fewest = FEWEST_GRAPHS if _is_by_statistics(fit.model) else FEWEST
+    size = int(np.clip(TIMES_ROWS * len(rows), max(FEWEST_EACH, fewest // fit.groups), MOST))
     taken_out = len(fit.typical) <= MAX_TAKEN_OUT
     if taken_out:
         size = max(size, comparisons.ROWS_A_STATISTIC * len(fit.typical))
