@@ -14,18 +14,16 @@ with its standard error over data sets; ``log Z`` against its value at the true 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ncbayes as ncb
 from ncbayes.noise.model_part import drawn
-from ncbayes_paper.kept import replications
+from ncbayes_paper.kept import cells
 
 LEVEL = 0.9
 models, priors = ncb.models, ncb.priors
@@ -212,16 +210,7 @@ def _share(rows: Sequence[dict[str, Any]], kind: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="+", help="words of cells, such as Ising; default: all")
-    parser.add_argument("--replications", type=int, default=200)
-    parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--keep", type=Path)
-    given = parser.parse_args(arguments)
-    chosen = [c for c in CELLS if not given.cells or any(word in c for word in given.cells)]
-    places = [(cell, seed) for cell in chosen for seed in range(1, given.replications + 1)]
-    found = replications(measured, places, given.cores, given.keep)
-    print(table(dict(zip(places, found, strict=True))))
+    print(table(cells(measured, CELLS, 200, __doc__.splitlines()[0], arguments)))
 
 
 if __name__ == "__main__":

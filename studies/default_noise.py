@@ -17,11 +17,9 @@ rows (as near as 99 % of the rows are to each other; for angles within half a tu
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ import ncbayes as ncb
 from ncbayes.checks.verification import Nearness
 from ncbayes.noise.model_part import ModelPart, drawn
 from ncbayes.noise.tempered import anneal, annealing_path, log_mean, systematic
-from ncbayes_paper.kept import replications
+from ncbayes_paper.kept import cells
 from verdict_cells import disturbed_angles
 
 STEPS, POINTS = 400, 2000
@@ -181,15 +179,7 @@ def table(rows: dict[tuple[str, int], dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
-    parser.add_argument("--replications", type=int, default=20)
-    parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--keep", type=Path)
-    given = parser.parse_args(arguments)
-    places = [(cell, seed) for cell in given.cells for seed in range(1, given.replications + 1)]
-    found = replications(measured, places, given.cores, given.keep)
-    print(table(dict(zip(places, found, strict=True))))
+    print(table(cells(measured, CELLS, 20, __doc__.splitlines()[0], arguments)))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,8 @@ ones that it selected.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ import numpy as np
 import ncbayes as ncb
 from ncbayes.couplings import couplings
 from ncbayes.graphs.evidence import adjusted, tail_mass
-from ncbayes_paper.kept import replications
+from ncbayes_paper.kept import cells
 
 models = ncb.models
 Rows = tuple[Any, np.ndarray, np.ndarray]
@@ -176,17 +174,11 @@ def table(done: dict[tuple[Any, ...], Any], cells: Iterable[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and print a table each of the cells chosen by and judged by."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
-    parser.add_argument("--replications", type=int, default=10)
-    parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--keep", type=Path)
-    given = parser.parse_args(arguments)
-    places = [(cell, seed) for cell in given.cells for seed in range(1, given.replications + 1)]
-    done = dict(zip(places, replications(measured, places, given.cores, given.keep), strict=True))
+    done = cells(measured, CELLS, 10, __doc__.splitlines()[0], arguments)
     for half in (CHOSEN, JUDGED):
-        if any(cell in half for cell in given.cells):
-            print(table(done, [cell for cell in half if cell in given.cells]), "\n")
+        shown = [cell for cell in half if any(cell == place[0] for place in done)]
+        if shown:
+            print(table(done, shown), "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Connectomes of mice as a population of graphs. (docs/random_graphs.md)
 
     python studies/mice.py --data folder [--threshold 1000] [--decay 0.5] [--draws 1000]
+                           [--exchange 4000]
 
 The folder holds mouse_connectome_pallium_L_edges.csv (subject, node_i, node_j, streamlines) and
 mouse_connectome_pallium_L_nodes.csv (node, Structure, Abbreviation): 32 mice, 20 structures. An
@@ -9,7 +10,9 @@ whose names hold one of the words in WORDS; homophily counts edges between such.
 
 Two models: edges, homophily and gwesp; and the same with a degree for each structure but the first.
 For each it prints the summary, warnings, the noise report, and how graphs replicated at posterior
-draws compare with the mice: 90 % intervals of numbers about such a population.
+draws compare with the mice: 90 % intervals of numbers about such a population. With --exchange the
+second model is fitted by engine="exchange" too, two chains of so many draws (half an hour for
+4000), and means and sds of the two are compared.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def described(matrices: np.ndarray) -> dict[str, float]:
     }
 
 
-def report(model: ncb.models.ERGM, matrices: np.ndarray, draws: int) -> None:
+def report(model: ncb.models.ERGM, matrices: np.ndarray, draws: int) -> ncb.Posterior:
     """Fit and print."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -72,6 +75,25 @@ def report(model: ncb.models.ERGM, matrices: np.ndarray, draws: int) -> None:
         low, high = np.quantile([each[name] for each in made], [0.05, 0.95])
         print(f"{name}: {value:.2f}, replicated {low:.2f} to {high:.2f}")
     print()
+    return posterior
+
+
+def compare(model: ncb.models.ERGM, matrices: np.ndarray, ours: ncb.Posterior, draws: int) -> None:
+    """Fit by exchange, which needs no normalizing constant, and print how far ours is from it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = ncb.fit(
+            model, matrices, engine="exchange", chains=2, draws=draws, seed=1, progress=False
+        )
+    theta = [each.theta.stack(sample=("chain", "draw")).squeeze() for each in (ours, other)]
+    means, sds = [each.mean("sample") for each in theta], [each.std("sample") for each in theta]
+    far = float(np.sqrt((((means[0] - means[1]) / sds[1]) ** 2).mean()))
+    wider = float(np.exp(np.log(sds[0] / sds[1]).mean()))
+    effective = other.summary()["ess_bulk"].min()
+    print(
+        f"exchange: {other.data.attrs['wall_seconds']:.0f} seconds, least ESS {effective:.0f}; "
+        f"means {far:.2f} sds away (root mean square), sds {wider:.2f} of its own (geometric mean)"
+    )
 
 
 def replicated(
@@ -84,7 +106,7 @@ def replicated(
     return [described(model.space.adjacency(model.sample(each, mice, rng))) for each in chosen]
 
 
-def main(folder: Path, threshold: float, decay: float, draws: int) -> None:
+def main(folder: Path, threshold: float, decay: float, draws: int, exchange: int | None) -> None:
     """A model in which all structures are alike, and one in which they are not."""
     names, classes, matrices = connectomes(folder, threshold)
     density = matrices.sum(axis=2).mean() / (len(names) - 1)
@@ -92,14 +114,17 @@ def main(folder: Path, threshold: float, decay: float, draws: int) -> None:
     terms = ncb.models.terms
     alike = ["edges", terms.homophily(classes, "region"), terms.gwesp(decay)]
     for each in (alike, [*alike, *terms.sociality(names[1:])]):
-        report(ncb.models.ERGM(names, each), matrices, draws)
+        model = ncb.models.ERGM(names, each)
+        posterior = report(model, matrices, draws)
+    if exchange is not None:
+        compare(model, matrices, posterior, exchange)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", dest="folder", type=Path, required=True)
     parser.add_argument("--threshold", type=float, default=1000)
     parser.add_argument("--decay", type=float, default=0.5)
     parser.add_argument("--draws", type=int, default=1000)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.threshold, arguments.decay, arguments.draws)
+    parser.add_argument("--exchange", type=int, help="draws of exchange to compare with")
+    main(**vars(parser.parse_args()))

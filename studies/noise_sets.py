@@ -18,17 +18,15 @@ in exact sds (root mean square), and sds by exact ones (mean).
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ncbayes as ncb
 from ncbayes.noise.model_part import ModelPart
-from ncbayes_paper.kept import replications
+from ncbayes_paper.kept import cells
 
 SETS, LEVEL = 4, 0.9
 WAYS = ("exact", "one set", "all draws", "recentred", "four times")
@@ -132,15 +130,7 @@ def table(done: dict[tuple[Any, ...], Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
-    parser.add_argument("--replications", type=int, default=200)
-    parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--keep", type=Path)
-    given = parser.parse_args(arguments)
-    places = [(cell, seed) for cell in given.cells for seed in range(1, given.replications + 1)]
-    found = replications(measured, places, given.cores, given.keep)
-    print(table(dict(zip(places, found, strict=True))))
+    print(table(cells(measured, CELLS, 200, __doc__.splitlines()[0], arguments)))
 
 
 if __name__ == "__main__":

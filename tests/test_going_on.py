@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ncbayes as ncb
-from ncbayes import chains, fitting, posterior
+from ncbayes import chains, checkpoints, fitting, posterior
 from ncbayes.models import VonMises
 
 DATA = VonMises().sample(np.array([1.0, 0.5]), 60, np.random.default_rng(1))
@@ -110,6 +110,19 @@ def test_a_model_that_cannot_be_written_down_still_fits(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ncb.FitWarning)
         ncb.fit(Locked(), DATA, checkpoint=tmp_path, progress=False, seed=1, **options)
+    assert not (tmp_path / "fit.pickle").exists()
+
+
+def test_a_disk_without_room_for_it_does_not_cost_the_fit(tmp_path, monkeypatch):
+    whole, write = fit(draws=20), checkpoints._write
+
+    def no_room(path, *rest):
+        if path.name == "fit.pickle":
+            raise OSError(28, "No space left on device")
+        write(path, *rest)
+
+    monkeypatch.setattr(checkpoints, "_write", no_room)
+    np.testing.assert_array_equal(fit(draws=20, checkpoint=tmp_path).theta, whole.theta)
     assert not (tmp_path / "fit.pickle").exists()
 
 

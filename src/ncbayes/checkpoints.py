@@ -9,6 +9,7 @@ holds model and data of a finished fit, for ``load(path, checkpoint=folder).exte
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -115,7 +116,8 @@ class RunFolder:
             text = bytes(dumps(fit))
         except Exception:  # whatever a model of the user's holds: the chains are there
             return
-        _write(self.path / FIT, lambda file: file.write(text))
+        with contextlib.suppress(OSError):  # a full disk: the posterior counts for more
+            _write(self.path / FIT, lambda file: file.write(text))
 
     def fit(self) -> Any:
         """What ``keep_fit`` wrote. Reading it runs code: only of folders that one trusts."""

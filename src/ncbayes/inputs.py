@@ -385,10 +385,9 @@ def checked_flag(name: str, value: Any) -> bool:
 
 def checked_minutes(minutes: Any) -> float:
     """A number of minutes, 0 or more."""
-    number = isinstance(minutes, int | float | np.integer | np.floating)
-    if isinstance(minutes, bool) or not number or not minutes >= 0:
-        raise InputError(f"minutes must be a number, 0 or more, got {shown(minutes)}")
-    return float(minutes)
+    if isinstance(minutes, numbers.Real) and not isinstance(minutes, bool) and float(minutes) >= 0:
+        return float(minutes)
+    raise InputError(f"minutes must be a number, 0 or more, got {shown(minutes)}")
 
 
 def checked_progress(progress: Any) -> Progress:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,34 @@ def replications(
                     file.write(json.dumps([place, found]) + "\n")
             report(place, found)
     return [done[place] for place in places]
+
+
+def cells(
+    measured: Callable[[str, int], Any],
+    names: Iterable[str],
+    count: int,
+    description: str,
+    arguments: Sequence[str] | None = None,
+) -> dict[tuple[Any, ...], Any]:
+    """What was measured by cell and seed, as the command line of a study asks for it.
+
+    ``--cells`` are words that names of cells hold; ``count`` is how many replications there are if
+    none are asked for.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--cells", nargs="+", help="words of cells; default: all")
+    parser.add_argument("--first", type=int, default=1, help="seed of the first replication")
+    parser.add_argument("--replications", type=int, default=count)
+    parser.add_argument("--cores", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="file of finished fits")
+    given = parser.parse_args(arguments)
+    chosen = [name for name in names if not given.cells or any(w in name for w in given.cells)]
+    if not chosen:
+        parser.error(f"no cell holds any of {given.cells}; there are {', '.join(names)}")
+    seeds = range(given.first, given.first + given.replications)
+    places = [(cell, seed) for cell in chosen for seed in seeds]
+    done = replications(measured, places, given.cores, given.keep)
+    return dict(zip(places, done, strict=True))
 
 
 def finished(keep: Path | None) -> dict[tuple[Any, ...], Any]:

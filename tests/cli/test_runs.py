@@ -215,6 +215,22 @@ def test_extend_says_what_it_needs(graph_run, tmp_path):
     assert "is not finished; ncbayes resume" in result.stderr
 
 
+def test_an_extension_that_is_refused_leaves_the_run_as_it_was(graph_run, tmp_path):
+    shutil.copy(graph_run.parent / "angles.csv", tmp_path)
+    shutil.copytree(graph_run, tmp_path / "run")
+    run = tmp_path / "run" / "run.toml"
+    text = run.read_text()
+    run.write_text(text.replace("[fit]", "[fit]\nextended = [0]"))
+    refused = command("extend", tmp_path / "run", "--draws", "5", "--quiet")
+    assert "each of extended must be a whole number, 1 or more, got 0" in refused.stderr
+    run.write_text(text)
+    (tmp_path / "run" / "checkpoint").mkdir()
+    (tmp_path / "run" / "checkpoint" / "run.json").write_text("not of a fit")
+    refused = command("extend", tmp_path / "run", "--draws", "5", "--quiet")
+    assert refused.exit_code == 2
+    assert run.read_text() == text
+
+
 def test_resume_with_other_data_is_refused(graph_run, tmp_path):
     shutil.copytree(graph_run, tmp_path / "run")
     (tmp_path / "run" / "posterior.nc").unlink()

@@ -74,6 +74,8 @@ def ready(job: Job) -> Ready:
     for name, least in LEAST.items():
         if name in full:
             inputs.checked_count(name, full[name], least)
+    for draws in full.get("extended", ()):
+        inputs.checked_count("each of extended", draws, 1)
     ours = ("cores", "extended")
     call = partial(made.call, **{name: value for name, value in full.items() if name not in ours})
     notes = made.notes
@@ -296,10 +298,7 @@ def run(job: Job, out: Path, overwrite: bool, keep: bool, quiet: bool) -> dict[s
         ) from wrong
     made.say(quiet)
     with folders.new_folder(out, overwrite):
-        try:
-            (out / RUN).write_bytes(text)
-        except OSError as error:
-            raise InputError(f"can't write to {str(out)!r}: {error.strerror}") from error
+        _write_run(out, text)
         return fitted(made, out, keep, quiet)
 
 
@@ -315,10 +314,23 @@ def extended(out: Path, draws: int, keep: bool, quiet: bool, **options: Any) -> 
             "no checkpoint was kept, so the run is repeated from its seed; with --keep-checkpoint "
             "it need not be the next time"
         )
+    before = (out / RUN).read_bytes()
+    _write_run(out, made.job.text().encode())
+    try:
+        return fitted(made, out, keep, quiet, **options)
+    except InputError:  # this run can't be extended so: it is what it was
+        _write_run(out, before)
+        raise
+
+
+def _write_run(out: Path, text: bytes) -> None:
+    """Write run.toml, whole or not at all."""
     part = out / f".{RUN}.part"
-    part.write_bytes(made.job.text().encode())
-    part.replace(out / RUN)
-    return fitted(made, out, keep, quiet, **options)
+    try:
+        part.write_bytes(text)
+        part.replace(out / RUN)
+    except OSError as error:
+        raise InputError(f"can't write to {str(out)!r}: {error.strerror}") from error
 
 
 def fitted(made: Ready, out: Path, keep: bool, quiet: bool, **options: Any) -> dict[str, Any]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Run = Annotated[Path, typer.Argument(help="Folder of a run, or a posterior.nc file.")]
 Level = Annotated[float, typer.Option(help="Probability of the intervals.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+KeepCheckpoint = Annotated[bool, typer.Option("--keep-checkpoint", help="Keep what extend needs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]
 OneGroup = Annotated[str | None, typer.Option(help="One of the groups.", metavar="LABEL")]
 # Short names of pictures, which are also those of the files in a run's folder.
 SHORT = {
@@ -70,11 +72,9 @@ def opened(run: Path) -> tuple[Posterior, Path | None]:
 def resume(
     run: Annotated[Path, typer.Argument(help="Folder of a run that was stopped.")],
     cores: Annotated[int | None, typer.Option(help="Chains at a time.")] = None,
-    keep_checkpoint: Annotated[
-        bool, typer.Option("--keep-checkpoint", help="Keep what extend needs.")
-    ] = False,
+    keep_checkpoint: KeepCheckpoint = False,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a fit that was stopped or killed.
 
@@ -100,11 +100,9 @@ def extend(
     run: Annotated[Path, typer.Argument(help="Folder of a run that is finished.")],
     draws: Annotated[int, typer.Option(help="How many more a chain.")],
     cores: Annotated[int | None, typer.Option(help="Chains at a time.")] = None,
-    keep_checkpoint: Annotated[
-        bool, typer.Option("--keep-checkpoint", help="Keep what the next extend needs.")
-    ] = False,
+    keep_checkpoint: KeepCheckpoint = False,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a finished fit for more draws.
 

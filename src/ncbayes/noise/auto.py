@@ -58,6 +58,7 @@ class Auto:
         at most this much wider than with the exact likelihood, in the mean over statistics...
     seconds
         ...and at most while a chain is predicted to take less than this, and memory holds it.
+        Beyond ten points a row, a twelfth of this.
     alphas
         How far toward the fitted model the tempered candidates go.
     most_ratio

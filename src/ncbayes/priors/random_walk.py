@@ -169,12 +169,7 @@ class RandomWalk:
     def _gaps(self, groups: int) -> FloatArray:
         if self.times is None:
             return np.ones(groups)
-        if len(self.times) != groups:
-            raise InputError(
-                f"RandomWalk(times=...) must hold one time for each of the {groups} groups, got "
-                f"{len(self.times)}"
-            )
-        gaps = np.diff(np.asarray(self.times, dtype=float))
+        gaps = np.diff(_one_for_each("time", self.times, groups, "groups"))
         return np.append(1.0, gaps / np.median(gaps) if len(gaps) else gaps)
 
     @property
@@ -189,12 +184,7 @@ class RandomWalk:
     def _units(self, statistics: int) -> FloatArray:
         if self.units is None:
             return np.ones(statistics)
-        if len(self.units) != statistics:
-            raise InputError(
-                f"RandomWalk(units=...) must hold one unit for each of the {statistics} "
-                f"statistics, got {len(self.units)}"
-            )
-        return np.asarray(self.units, dtype=float)
+        return _one_for_each("unit", self.units, statistics, "statistics")
 
     def _variances(self, rate: float, count: int, rng: np.random.Generator) -> FloatArray:
         # With a small shape, such as 0.001, about half of the gamma's draws underflow to 0.
@@ -228,3 +218,12 @@ def _check_times(given: object) -> None:
             f"RandomWalk(times=...) must be at least {CLOSEST:g} median gaps apart, got "
             f"{shown(given)}; join groups that are almost at the same time"
         )
+
+
+def _one_for_each(word: str, given: Sequence[float], count: int, what: str) -> FloatArray:
+    if len(given) != count:
+        raise InputError(
+            f"RandomWalk({word}s=...) must hold one {word} for each of the {count} {what}, got "
+            f"{len(given)}"
+        )
+    return np.asarray(given, dtype=float)
