@@ -46,6 +46,25 @@ def random(model, seed, chains=2, draws=25, groups=("all",)):
     return by_hand(model, center + 0.2 * rng.normal(size=shape), groups)
 
 
+def test_conditional_intervals_are_those_of_draws_that_have_the_edge():
+    posterior = random(TORUS, 3, draws=45)
+    # Half of the edges exceed it in fewer than 45 of 90 draws.
+    size = float(graphs.edges(posterior)["norm"].median())
+    plain, given = (graphs.edges(posterior, threshold=size, conditional=c) for c in (False, True))
+    assert [table.attrs["conditional"] for table in (plain, given)] == [False, True]
+    ends = [f"{kind}_{end}" for kind in KINDS for end in ("low", "high")]
+    pd.testing.assert_frame_equal(plain.drop(columns=ends), given.drop(columns=ends))
+    for row in given.to_dict("records"):
+        kinds = of_edge(posterior, TORUS, row["node1"], row["node2"])
+        kept = sum(each**2 for each in kinds.values()) > size**2
+        for kind, each in kinds.items():
+            wanted = np.quantile(each[kept], [0.05, 0.95]) if kept.sum() >= 50 else [np.nan] * 2
+            np.testing.assert_allclose([row[f"{kind}_low"], row[f"{kind}_high"]], wanted)
+    assert 0 < given["cos_minus_low"].isna().sum() < len(given)
+    with pytest.raises(ncb.InputError, match="^conditional must be True or False, got 'yes'"):
+        graphs.edges(posterior, conditional="yes")
+
+
 def of_edge(posterior, model, one, other, group=0):
     """The draws of one edge by kind, found by the names of its statistics."""
     names = statistic_names(model)

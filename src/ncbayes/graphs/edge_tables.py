@@ -17,6 +17,7 @@ from ncbayes.couplings import (
     couplings,
     region_of,
 )
+from ncbayes.inputs import checked_flag
 from ncbayes.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 RULES = ("interval", "median")
 WEIGHTS = ("strength", "probability", None)
+# Of draws that have an edge, to tell an interval by.
+LEAST_DRAWS = 50
 WAVES = {"difference": ("cos_minus", "sin_minus"), "sum": ("cos_plus", "sin_plus")}
 
 
@@ -34,6 +37,7 @@ def edges(
     threshold: float = 0.1,
     level: float = 0.9,
     group: str | None = None,
+    conditional: bool = False,
 ) -> pd.DataFrame:
     """One row an edge of the model, the strongest first.
 
@@ -43,12 +47,20 @@ def edges(
     ``probability`` that the norm exceeds ``threshold``; then for each coefficient its posterior
     median, under its own name, and the ends of its interval, ``..._low`` and ``..._high``.
 
+    Priors that shrink pull weak couplings to zero, so that intervals hold an edge that is there but
+    weak less often than ``level`` says (docs/calibration.md). With ``conditional=True`` they answer
+    "how strong, given that there is an edge": they are those of the draws whose norm exceeds
+    ``threshold``, NaN where these are fewer than 50. What is selected stays the same.
+
     ``attrs["expected_fdr"]`` is the expected share of false edges among the selected ones, the mean
     of 1 - probability over them (0 if there are none): an edge counts as false if its norm does
     not exceed ``threshold``. The other arguments are in ``attrs`` too. If the fit has failed
     (``posterior.verdict()``), a column ``fit`` says so.
     """
-    _, table = _read("graphs.edges", posterior, rule, threshold, level, group)
+    found, table = _read("graphs.edges", posterior, rule, threshold, level, group)
+    table.attrs["conditional"] = checked_flag("conditional", conditional)
+    if conditional:
+        _narrow_to_edges(found, table, threshold, level)
     if posterior.data.attrs.get("grade") == "failed":
         table["fit"] = "failed"
     return _strongest_first(table)
@@ -230,6 +242,16 @@ def _table(found: Couplings, rule: str, threshold: float, level: float) -> pd.Da
         "expected_fdr": float(false.mean()) if len(false) else 0.0,
     }
     return table
+
+
+def _narrow_to_edges(found: Couplings, table: pd.DataFrame, threshold: float, level: float) -> None:
+    """Write the intervals of the draws in which there is an edge into the table."""
+    ends = np.full((2, *found.draws.shape[1:]), np.nan)
+    for edge, is_there in enumerate((found.norms > threshold).T):
+        if is_there.sum() >= LEAST_DRAWS:
+            ends[0, edge], _, ends[1, edge] = interval(found.draws[is_there, edge], level)
+    for position, kind in enumerate(found.graph.kinds):
+        table[f"{kind}_low"], table[f"{kind}_high"] = ends[:, :, position]
 
 
 def _strongest_first(table: pd.DataFrame) -> pd.DataFrame:

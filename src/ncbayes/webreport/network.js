@@ -152,7 +152,7 @@ function searchWords(view) {
 }
 
 function tableCaption(view) {
-  return `${many(view.state.listed.length, "edge")}: posterior medians; intervals are equal-tailed, of ${levelPercent(view.net.level)}; probability that the norm exceeds ${view.net.thresholds[view.state.step]}.`;
+  return `${many(view.state.listed.length, "edge")}: posterior medians; intervals are equal-tailed, of ${levelPercent(view.net.level)}; probability that the norm exceeds ${view.net.thresholds[view.state.step]}. A prior that shrinks pulls weak edges to 0, and their intervals with them.`;
 }
 
 function edgeColumns(net) {
