@@ -61,7 +61,7 @@ def test_conditional_intervals_are_those_of_draws_that_have_the_edge():
             wanted = np.quantile(each[kept], [0.05, 0.95]) if kept.sum() >= 50 else [np.nan] * 2
             np.testing.assert_allclose([row[f"{kind}_low"], row[f"{kind}_high"]], wanted)
     assert 0 < given["cos_minus_low"].isna().sum() < len(given)
-    with pytest.raises(ncb.InputError, match="^conditional must be True or False, got 'yes'"):
+    with pytest.raises(ncb.InputError, match="conditional must be True or False"):
         graphs.edges(posterior, conditional="yes")
 
 

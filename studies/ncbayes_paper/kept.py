@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def replications(
 
 def cells(
     measured: Callable[[str, int], Any],
-    names: Iterable[str],
+    names: Collection[str],
     count: int,
     description: str,
     arguments: Sequence[str] | None = None,
@@ -66,13 +66,18 @@ def cells(
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="file of finished fits")
     given = parser.parse_args(arguments)
-    chosen = [name for name in names if not given.cells or any(w in name for w in given.cells)]
+    chosen = [name for name in names if given.cells is None or _named(name, given.cells, names)]
     if not chosen:
         parser.error(f"no cell holds any of {given.cells}; there are {', '.join(names)}")
     seeds = range(given.first, given.first + given.replications)
     places = [(cell, seed) for cell in chosen for seed in seeds]
     done = replications(measured, places, given.cores, given.keep)
     return dict(zip(places, done, strict=True))
+
+
+def _named(name: str, words: Sequence[str], names: Collection[str]) -> bool:
+    """Whether one of the words is the name, or is in it and no other's whole name."""
+    return any(word == name or (word not in names and word in name) for word in words)
 
 
 def finished(keep: Path | None) -> dict[tuple[Any, ...], Any]:
