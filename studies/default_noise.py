@@ -98,7 +98,7 @@ def of_the_paper(name: str, seed: int, **options: Any) -> tuple[Any, np.ndarray,
 def directed(seed: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Ties that are returned, and transitive."""
     terms, theta = ncb.models.terms, np.array([-2.5, 1.0, 0.5])
-    model = ncb.models.ERGM(17, ["edges", terms.mutual(), terms.gwesp(0.5)], directed=True)
+    model = ncb.models.ERGM(17, ["edges", terms.reciprocity(), terms.gwesp(0.5)], directed=True)
     return model, model.sample(theta, 15, np.random.default_rng(seed)), theta
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -424,6 +425,22 @@ def test_hatched_is_what_is_open_before_rounding(
     page.locator("#map").focus()
     page.keyboard.press("ArrowRight")
     assert cell(page)["rise"] == f"{95 if risen > 250 else 5}{SPACE}%"
+
+
+def test_rounds_of_the_noise_are_shown(opened, tmp_path):
+    data = ncb.models.VonMises().sample(np.array([1.0, 0.5]), 60, np.random.default_rng(1))
+    options = {"draws": 40, "tune": 40, "chains": 2, "seed": 1, "cores": 1, "progress": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ncb.FitWarning)
+        posterior = ncb.fit(ncb.models.VonMises(), data, **options)
+    rounds = posterior.noise_report().rounds
+    text = opened(ncb.webreport.write(posterior, tmp_path / "a.html")).locator("#main").inner_text()
+    shown = text[text.index("How the noise was made") :].splitlines()
+    last = next(line for line in shown if line.startswith(f"{len(rounds)}\tall\t"))
+    near, moved = rounds["near"].iloc[-1], rounds["moved"].iloc[-1]
+    assert last.split("\t")[2] == f"{100 * near:.0f}{SPACE}%"
+    assert last.split("\t")[-2:] == [f"{moved:.2f}", "yes"]
+    assert "How the noise was made" not in opened("pooled").locator("#main").inner_text()
 
 
 def test_the_legend_counts_rows_once_and_noise_sets(opened, pooled):

@@ -114,7 +114,24 @@ def noise(tree: xr.DataTree, report: NoiseReport) -> dict[str, Any] | None:
         "sets": stored.sizes["noise_set"],
         "rows": rows,
         "total": len(report.table),
+        "rounds": _rounds(report),
     }
+
+
+def _rounds(report: NoiseReport) -> list[dict[str, Any]]:
+    """Looks at the short fits by which noise was made of the model, the first MOST_SETS."""
+    if report.rounds is None:
+        return []
+    names = ["near", "elsewhere", "moments", "log_z", "limit", "moved"]
+    return [
+        {
+            "round": int(index[0]),
+            "group": str(index[1]),
+            "passed": bool(row["passed"]),
+            **{name: plain(row[name]) for name in names},
+        }
+        for index, row in report.rounds.head(MOST_SETS).iterrows()
+    ]
 
 
 def repeating(posterior: Posterior, repeat: str | None) -> dict[str, Any]:

@@ -117,5 +117,15 @@ function noiseParts(noise) {
     percent(row.information_kept, 0), row.widening > 10 ? "more than 1000 %" : percent(row.widening, 0)]);
   const few = noise.rows.length < noise.total ? ` The ${noise.rows.length} of ${noise.total} rows that keep least.` : "";
   return [element("h3", { text: "Comparison points (noise) and data" }), noisePicture(noise),
-    plainTable("Noise", `How good the noise is. AUC 0.5: noise like the data; 1: never alike.${few}`, heads, rows)];
+    plainTable("Noise", `How good the noise is. AUC 0.5: noise like the data; 1: never alike.${few}`, heads, rows),
+    ...(noise.rounds.length ? [roundsTable(noise.rounds)] : [])];
+}
+
+function roundsTable(rounds) {
+  const heads = [["round", true], ["group", false], ["near the rows", true], ["mass elsewhere", true], ["means off", true],
+    ["log Z off (limit)", true], ["moved", true], ["passed", false]];
+  const rows = rounds.map((row) => [String(row.round), row.group, percent(row.near, 0), percent(row.elsewhere, 0), fixed(row.moments, 2),
+    row.log_z === null ? "unknown" : `${fixed(row.log_z, 2)} (${fixed(row.limit, 2)})`, fixed(row.moved, 2), row.passed ? "yes" : "no"]);
+  const words = "How the noise was made: in each round of the model at an estimate, with a short fit and a simulation from it. Means of statistics are off in standard errors, estimates moved in posterior sds.";
+  return plainTable("Rounds of the noise", words, heads, rows);
 }
