@@ -141,13 +141,13 @@ def test_the_last_round_that_passed_is_taken():
 
 def test_every_part_is_normalized_in_every_round(monkeypatch):
     """Also the earlier one: the estimate goes on, and the log Z of a part is that of its own."""
-    made, done = [], loop._fitted
+    made, done = [], loop._short_fit
 
     def noted(problem, noises, *rest):
         made.extend(part for part in noises[0].parts if isinstance(part, ModelPart))
         return done(problem, noises, *rest)
 
-    monkeypatch.setattr(loop, "_fitted", noted)
+    monkeypatch.setattr(loop, "_short_fit", noted)
     monkeypatch.setattr(loop, "MOVED", 0.0)
     fit(ISING, ISING.sample(THETA, 60, np.random.default_rng(1)), noise=replace(QUICK, rounds=4))
     assert len(made) >= 5

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ncbayes.base import BoolArray, Draw, FloatArray, Noise, NoiseState, in_group
 from ncbayes.checkpoints import RunFolder
-from ncbayes.contrast import Contrast, kernel_of
+from ncbayes.contrast import Contrast, Target, kernel_of
 from ncbayes.diagnostics import information_kept
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.tempered import (
@@ -57,14 +57,18 @@ class Adaptation:
 
 @dataclass(frozen=True)
 class Trial:
-    """A batch of sweeps on some noise: where it ended, average coef, information kept by group."""
+    """A batch of sweeps on some noise: where it ended, average coef, information kept by group.
+
+    ``coefs`` are those that were averaged, and ``looked_at`` how many of them information is
+    looked at; 0: at the average.
+    """
 
     draw: Draw
     coef: FloatArray
     kept: FloatArray
     contrasts: tuple[Contrast, ...] = ()
-    draws: tuple[FloatArray, ...] = ()
-    """Some coefs at which information is looked at; none: at the average."""
+    coefs: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    looked_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,32 +90,37 @@ def trial(
     batch: int,
     rng: np.random.Generator,
     report: Callable[[], object],
+    engine_of: Callable[[Target], Any] | None = None,
+    looked_at: int = 0,
 ) -> Trial:
     """Try noise out: a batch of sweeps from ``draw``, and what its second half averages to.
 
     Noise is judged at the estimate it leads to itself: at another's estimate, which has fitted
-    that noise's accidents, all other noise looks bad.
+    that noise's accidents, all other noise looks bad. ``engine_of`` gives the engine for a
+    target where it is not to be that of the chains.
     """
     sets = problem.source.sets(noises, [rng] * len(noises))
-    target, engine, half = problem.target(NoiseState(sets, 0)), problem.engine, batch // 2
+    target, half = problem.target(NoiseState(sets, 0)), batch // 2
+    engine: Any = engine_of(target) if engine_of else problem.engine
     if hasattr(engine, "adapting"):
         engine = engine.adapting(half)
     kernel = kernel_of(engine, target)
     # What a chain has learned about other noise is forgotten: a resumed run would not know it.
     draw = kernel.start(rng) if draw is None else Draw(draw.coef, draw.scales)
-    total = np.zeros(target.shape)
-    for keep, count in ((False, half), (True, batch - half)):
-        for start in range(0, count, BLOCK):
-            size = min(BLOCK, count - start)
-            for _ in range(size):
-                report()
-            block = kernel.sweeps(draw, rng, size)
-            draw, total = block.last, total + keep * block.coef.sum(axis=0)
-    coef = total / (batch - half)
+    blocks = []
+    for start in range(0, batch, BLOCK):
+        size = min(BLOCK, batch - start)
+        for _ in range(size):
+            report()
+        block = kernel.sweeps(draw, rng, size)
+        draw = block.last
+        blocks.append(block.coef)
+    coefs = np.concatenate(blocks)[half:]
+    coef = coefs.mean(axis=0)
     contrasts = target.contrasts
     if not contrasts:  # of an energy, as it is near its estimate
         contrasts = tuple(problem.contrast_near(g, sets[g], coef[g]) for g in range(len(sets)))
-    done = Trial(draw, coef, np.zeros(0), contrasts)
+    done = Trial(draw, coef, np.zeros(0), contrasts, coefs, looked_at)
     return dataclasses.replace(done, kept=kept_with(done))
 
 
@@ -122,7 +131,10 @@ def kept_with(done: Trial, more: float = 1.0) -> FloatArray:
         pairs = zip(done.contrasts, coef, strict=True)
         return [information_kept(each.design, each.log_odds(row), more) for each, row in pairs]
 
-    return np.asarray(np.mean([kept(coef) for coef in done.draws or (done.coef,)], axis=0))
+    some = [done.coef]
+    if done.looked_at:
+        some = list(done.coefs[:: max(1, len(done.coefs) // done.looked_at)])
+    return np.asarray(np.mean([kept(coef) for coef in some], axis=0))
 
 
 def adapt(

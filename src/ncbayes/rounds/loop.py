@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.adaptation import BLOCK, Trial, kept_with
-from ncbayes.base import Draw, FloatArray, InputError, Noise, NoiseState
+from ncbayes.adaptation import Trial, trial
+from ncbayes.base import Draw, FloatArray, InputError, Noise
 from ncbayes.checks.verification import Nearness
-from ncbayes.contrast import kernel_of
+from ncbayes.contrast import Target
 from ncbayes.engines import Joint, joint
 from ncbayes.noise.auto import Auto
 from ncbayes.noise.copula import Copula
@@ -144,7 +144,8 @@ def self_consistent(
     for number in range(settings.rounds):
         noises = tuple(each.mixture() for each in parts)
         sweeps = BATCHES * settings.batch
-        done, draw = _fitted(problem, noises, ratio, draw, sweeps, rng_of(), report)
+        done = _short_fit(problem, noises, ratio, draw, sweeps, rng_of(), report)
+        draw = done.draw
         means = done.coefs.mean(axis=0)
         sds = done.coefs.std(axis=0)[:, :-1]
         looks, simulated = [], {}
@@ -153,14 +154,14 @@ def self_consistent(
                 problem, g, means[g, :-1], near[g], bases[g], rng_of(), done.coefs[:, g]
             )
             if points is not None:
-                far = beyond(problem, done.trial.contrasts[g], noises[g], ratio, means[g], points)
+                far = beyond(problem, done.contrasts[g], noises[g], ratio, means[g], points)
                 look = replace(look, elsewhere=float(far.mean()))
                 points = points[far | ~near[g].are(points)]
             looks.append(look)
             simulated[g] = points
         off = (means[:, :-1] - thetas) / np.where(sds > 0, sds, 1.0)
         moved = float(np.sqrt(np.mean(off[filled] ** 2)))
-        rounds.append(Round(noises, means, sds, tuple(looks), moved, done.trial))
+        rounds.append(Round(noises, means, sds, tuple(looks), moved, done))
         settled = moved <= MOVED * math.sqrt(2 / (ratio + 1))
         if number > 0 and rounds[-1].passes and settled:
             break
@@ -256,13 +257,7 @@ def _renew(
     return True
 
 
-@dataclass(frozen=True, eq=False)
-class _Done:
-    coefs: FloatArray
-    trial: Trial
-
-
-def _fitted(
+def _short_fit(
     problem: Problem,
     noises: tuple[Noise, ...],
     ratio: float,
@@ -270,24 +265,11 @@ def _fitted(
     batch: int,
     rng: np.random.Generator,
     report: Callable[[], object],
-) -> tuple[_Done, Draw]:
-    """A short fit: half of its sweeps discarded."""
+) -> Trial:
     sizes = tuple(max(min(1, len(rows)), round(ratio * len(rows))) for rows in problem.data)
+
+    def engine_of(target: Target) -> Any:
+        return Joint() if joint.usable(target) else problem.engine
+
     against = problem.against(noises, sizes)
-    target = against.target(NoiseState(against.source.sets(noises, [rng] * len(noises)), 0))
-    half = batch // 2
-    engine: Any = Joint() if joint.usable(target) else problem.engine
-    kernel = kernel_of(engine.adapting(half) if hasattr(engine, "adapting") else engine, target)
-    draw = kernel.start(rng) if draw is None else Draw(draw.coef, draw.scales)
-    blocks = []
-    for start in range(0, batch, BLOCK):
-        size = min(BLOCK, batch - start)
-        for _ in range(size):
-            report()
-        block = kernel.sweeps(draw, rng, size)
-        draw = block.last
-        blocks.append(block.coef)
-    coefs = np.concatenate(blocks)[half:]
-    some = tuple(coefs[:: max(1, len(coefs) // LOOKED_AT)])
-    done = Trial(draw, coefs.mean(axis=0), np.zeros(0), target.contrasts, some)
-    return _Done(coefs, replace(done, kept=kept_with(done))), draw
+    return trial(against, noises, draw, batch, rng, report, engine_of, LOOKED_AT)
