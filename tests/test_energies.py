@@ -32,13 +32,14 @@ def points(seed, rows=200):
 
 
 def fitted(energy, data, **changed):
+    """Against matched noise: each candidate of automatic noise takes seconds to compile."""
     options = {"seed": 1, "draws": 40, "tune": 60, "chains": 2, "cores": 1, "progress": False}
-    return ncb.fit(energy, data, **{**options, **changed})
+    return ncb.fit(energy, data, **{"noise": "matched", **options, **changed})
 
 
 @pytest.fixture(scope="module")
 def posterior():
-    return fitted(GAUSSIAN, points(1), draws=500, tune=300)
+    return fitted(GAUSSIAN, points(1), draws=500, tune=300, noise="auto")
 
 
 def test_the_posterior_is_that_of_the_same_family_by_gibbs(posterior):
@@ -79,7 +80,7 @@ def bent(params, x):
 def test_an_energy_that_is_linear_runs_as_a_family_and_agrees_with_nuts(tmp_path):
     rng = np.random.default_rng(1)
     data = {"one": rng.uniform(-3, 3, (80, 1)), "two": 3 * rng.beta(3, 2, (60, 1))}
-    short = {"draws": 1500, "tune": 500}
+    short = {"draws": 800, "tune": 400}
     both = [fitted(LINEAR, data, engine=engine, **short) for engine in ("auto", "nuts")]
     assert [each.data.attrs["engine"][:4] for each in both] == ["Join", "Nuts"]
     one, other = (each.summary() for each in both)
@@ -312,7 +313,7 @@ BAD = [
 def test_functions_that_are_no_energies_are_refused_in_one_sentence(function, words):
     energy = Energy(function, {"a": Normal(1.0)}, ncb.spaces.Reals(1))
     with pytest.raises(InputError, match=words) as caught:
-        fitted(energy, points(1, 60)[:, :1])
+        fitted(energy, points(1, 60)[:, :1], noise="auto")
     assert "\n" not in str(caught.value)
 
 

@@ -96,7 +96,8 @@ def kernels(model: Any, params: FloatArray, points: FloatArray) -> FloatArray:
     if not len(within):
         return found
     if hasattr(model, "evaluated"):
-        values = model.evaluated(params, within)
+        # Of all points, an inner one for those outside: another number of them compiles it anew.
+        values = model.evaluated(params, np.where(inside[:, None], points, within[0]))[:, inside]
     elif hasattr(model, "design") and params.shape[1] * len(within) > MOST_DENSE:
         design = model.design(within)
         values = np.stack([design.matvec(row) for row in params]) + model.log_base(within)
