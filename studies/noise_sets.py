@@ -9,7 +9,8 @@ so that nothing else is off), beside the exact posterior and 90 % intervals of t
 - one set: one chain by itself;
 - all draws: those of four chains together;
 - recentred: draws of each chain moved to the common mean, and narrowed around it from
-  (1 + 1 / ratio) to (1 + 1 / (4 ratio)) of the exact variance: right for normal posteriors;
+  (1 + 1 / ratio) to (1 + 1 / (4 ratio)) of the exact variance: right for normal posteriors, and
+  what ``posterior.recentred()`` does with Pooled noise;
 - four times: one chain with four times the noise.
 
 Printed are coverage of the true theta with its standard error, how far means are from exact ones
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import ncbayes as ncb
+from ncbayes import several_sets
 from ncbayes.noise.model_part import ModelPart
 from ncbayes_paper.kept import cells
 
@@ -91,13 +93,11 @@ def measured(cell: str, seed: int) -> dict[str, list[float]]:
     exact = draws(0, engine="exact")
     own = [draws(k + 1, noise=noise, noise_ratio=ratio) for k in range(SETS)]
     more = draws(SETS + 1, noise=noise, noise_ratio=SETS * ratio)
-    means = [each.mean(axis=0) for each in own]
-    narrower = np.sqrt((1 + 1 / (SETS * ratio)) / (1 + 1 / ratio))
-    centre = np.mean(means, axis=0)
-    moved = [centre + narrower * (each - mean) for each, mean in zip(own, means, strict=True)]
+    every, sets = np.concatenate(own), np.repeat(np.arange(SETS), len(own[0]))
+    moved = several_sets.moved(every[None], sets, ratio / (ratio + 1))[0]
     by_way = {
-        "exact": exact, "one set": own[0], "all draws": np.concatenate(own),
-        "recentred": np.concatenate(moved), "four times": more,
+        "exact": exact, "one set": own[0], "all draws": every, "recentred": moved,
+        "four times": more,
     }  # fmt: skip
     return {way: _rated(each, exact, theta) for way, each in by_way.items()}
 

@@ -121,7 +121,9 @@ ALLOWED = {
         "threads",
     },
     "normalizers": {"base", "noise", "quadrature", "spaces"},
+    "several_sets": {"base", "diagnostics", "reports"},
     "posterior": {
+        "several_sets",
         "assembly",
         "base",
         "chains",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncbayes import chains as chains_module
-from ncbayes import diagnosis, diagnostics
+from ncbayes import diagnosis, diagnostics, several_sets
 from ncbayes.assembly import assembled
 from ncbayes.base import FloatArray, InputError, Noise, Segment, shown
 from ncbayes.chains import Chain, longest_rectangle
@@ -198,23 +198,17 @@ class Posterior:
         ``between_sd`` is the standard deviation of the noise sets' posterior means,
         ``within_sd`` the typical posterior sd given one set, ``ratio`` the first by the second.
         """
-        import pandas as pd
+        return several_sets.spread(self.data)
 
-        sets = diagnostics.noise_sets(self.data)
-        labels = np.unique(sets)
-        if len(labels) < 2:
-            raise InputError(
-                "the spread between noise sets needs a fit with several of them; "
-                "use fit(..., noise=ncbayes.noise.Pooled())"
-            )
-        rows = {}
-        for name, values in diagnostics.quantities(self.data):
-            parts = [values[:, sets == label] for label in labels]
-            between = float(np.std([part.mean() for part in parts], ddof=1))
-            within = float(np.sqrt(np.mean([part.var() for part in parts])))
-            ratio = between / within if within > 0 else np.nan
-            rows[name] = {"between_sd": between, "within_sd": within, "ratio": ratio}
-        return pd.DataFrame.from_dict(rows, orient="index")
+    def recentred(self) -> Posterior:
+        """With ``Pooled`` noise: the draws freed from the accident of each noise set.
+
+        Draws given each set are moved to the mean of all sets and narrowed around it, as if there
+        had been one set of all noise points: the same accuracy for the time of a part of them.
+        Right where posteriors are close to normal (docs/which_noise.md says how it was measured).
+        ``theta`` and ``log_z`` are moved; scales of priors and ``verdict()`` stay as they were.
+        """
+        return Posterior(several_sets.recentred(self.data))
 
     def noise_report(self) -> NoiseReport:
         """How good the noise is: overlap with the data, what it is worth, what it costs."""
