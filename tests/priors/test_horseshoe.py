@@ -1,5 +1,6 @@
 """Horseshoe priors: their laws, their updates, and what users may say about edges."""
 
+import os
 import re
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 from scipy import stats
 
 import ncbayes as ncb
+from ncbayes import testing
 from ncbayes.priors import Horseshoe, global_scale
 from ncbayes.priors.slices import slice_sample
 from ncbayes.testing import check_prior
@@ -22,6 +24,13 @@ VARIANTS = {
     "fixed tau": Horseshoe(tau=0.3, slab=2.0),
     "edge scales": RUNS,
 }
+
+
+@pytest.fixture(autouse=True)
+def _short_checks_of_priors(monkeypatch):
+    """Enough for the twins of this file; NCBAYES_TEST_FULL=1 runs them as users do."""
+    if "NCBAYES_TEST_FULL" not in os.environ:
+        monkeypatch.setattr(testing, "PRIOR_LOOKS", {500: 0.2, 1500: 0.8})
 
 
 @pytest.mark.slow
