@@ -200,6 +200,22 @@ def test_where_log_z_cannot_be_worked_out_it_is_the_contrasts_own(monkeypatch):
     assert math.isnan(posterior.data["normalizer"]["error"].item())
     own = posterior.data["normalizer"]["contrast_log_z"]
     assert np.array_equal(own, posterior.log_z)
+    assert math.isnan(posterior.data["normalizer"]["typical_gap"].item())
+
+
+@pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
+def test_where_draws_are_too_far_apart_it_is_still_known_at_their_mean(monkeypatch):
+    from ncbayes import assembly
+
+    options = {"noise": "matched", "seed": 1, "draws": 100, "tune": 100, "chains": 1}
+    data = hyperbolic(3, 80, 1)
+    usual = ncb.fit(Hyperbolic(3), data, progress=False, **options).data
+    monkeypatch.setattr(assembly, "MOST_LOST", -1.0)
+    stored = ncb.fit(Hyperbolic(3), data, progress=False, **options).data["normalizer"]
+    assert stored["way"].item() == "contrast"
+    gap = (stored["contrast_log_z"] - usual["posterior"]["log_z"]).mean().item()
+    # The mean of log Z over draws, less that of their mean, is some p / 2n.
+    assert abs(stored["typical_gap"].item() - gap) < 4 / 80 + 4 * stored["typical_error"].item()
 
 
 @pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")

@@ -247,6 +247,24 @@ def test_an_error_of_the_noise_s_normalizer_is_told_where_it_shows(fits):
     assert not any("The normalizer" in line for line in with_error(0.2 * spread))
 
 
+@pytest.mark.parametrize(
+    ("gap", "grade"), [(-9.0, "failed"), (-0.2, "fair"), (9.0, "fair"), (np.nan, "fair")]
+)
+def test_where_draws_are_too_far_apart_log_z_at_their_mean_tells(fits, gap, grade):
+    """Mass that a contrast does not see makes its normalizer too small, never too large."""
+    tree = fits["fixed"].data.copy(deep=True)
+    stored = tree["normalizer"]
+    stored["way"] = stored["way"].copy(data=np.full(stored["way"].shape, "contrast"))
+    for name, value in (("typical_gap", gap), ("typical_error", 0.01)):
+        stored[name] = stored["error"].copy(data=np.full(stored["error"].shape, value))
+    found = ncb.Posterior(tree).verdict().concerns
+    (concern,) = [each for each in found if each.kind == "normalizer"]
+    assert concern.grade == grade
+    assert ("lies 9.0 below log Z as worked out at the posterior mean" in concern.sentence) == (
+        grade == "failed"
+    )
+
+
 def test_a_normalizer_of_the_contrast_that_is_another_is_told(fits):
     def told(gap, way="exact"):
         tree = fits["fixed"].data.copy(deep=True)

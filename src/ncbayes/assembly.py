@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # log Z that is worked out less well than this, or not at more than this share of the draws, is not
 # better than the contrast's own.
 LARGEST_ERROR, MOST_LOST = 0.25, 0.01
+# What is stored of how log Z was worked out.
+OF_LOG_Z = ("way", "error", "typical_gap", "typical_error")
 # Draws at which the information that noise keeps is looked at.
 LOOKED_AT = 8
 
@@ -187,7 +189,8 @@ def _normalize(
 ) -> None:
     """Put log Z worked out at the draws into the posterior, and the contrast's own beside it.
 
-    Where it can't be worked out well enough, log_z stays the contrast's own, -c.
+    Where it can't be worked out well enough, log_z stays the contrast's own, -c; ``typical_gap``
+    is then how far -c is from log Z at the typical draw, where that is known.
     """
     import xarray as xr
 
@@ -201,17 +204,23 @@ def _normalize(
             known[g] = found
         if found is not None and found.error <= LARGEST_ERROR and found.lost <= MOST_LOST:
             log_z[..., g] = found.drawn(rng)[1:].reshape(log_z.shape[:2])
-            facts.append((found.way, found.error))
+            facts.append((found.way, found.error, np.nan, np.nan))
         else:
-            facts.append(("contrast", np.nan))
+            facts.append(("contrast", np.nan, *_typical_gap(own[..., g].to_numpy(), found)))
     groups["posterior"] = posterior.assign(log_z=own.copy(data=log_z))
     groups["normalizer"] = xr.Dataset(
         {
-            "way": ("group", [way for way, _ in facts]),
-            "error": ("group", [error for _, error in facts]),
+            **{name: ("group", [each[k] for each in facts]) for k, name in enumerate(OF_LOG_Z)},
             "contrast_log_z": own,
         }
     )
+
+
+def _typical_gap(own: FloatArray, found: Normalizer | None) -> tuple[float, float]:
+    """The contrast's own normalizer less log Z at the typical draw, and the error of that."""
+    if found is None or not found.reference_error <= LARGEST_ERROR:
+        return np.nan, np.nan
+    return float(own.mean() - found.log_z[0]), found.reference_error
 
 
 def _normalizer(

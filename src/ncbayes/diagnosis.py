@@ -124,22 +124,26 @@ def _normalizer(tree: xr.DataTree) -> Iterator[Concern]:
     found = []
     for group, way in ways.items():
         where = f" of group {group}" if len(ways) > 1 else ""
-        if way == "contrast":
-            if "checked_log_z" in stored:
-                continue
+        off, error = float(gap[group]), float(errors[group])
+        if way == "contrast" and "typical_gap" in stored:
+            off, error = (float(stored[f"typical_{n}"].sel(group=group)) for n in ("gap", "error"))
+        deviation = max(float(np.hypot(sds[group], error)), 1e-12)
+        allowed = NATS + _parameters(tree) / (2 * max(counts[str(group)], 1))
+        allowed += DEVIATIONS * deviation
+        if way != "contrast":
+            found.append((abs(off) / allowed, str(group), off, deviation, f"{where} at the draws"))
+        # Above log Z at the mean of the draws their spread may put it; below it does not.
+        elif off < -allowed:
+            line = f"{where} at the posterior mean"
+            found.append((-off / allowed, str(group), off, deviation, line))
+        else:
             yield Concern(
                 "normalizer", "verification", "fair",
                 f"log_z{where} is the contrast's own, -c: log Z could not be worked out at the "
                 "draws", "", {"group": str(group)},
             )  # fmt: skip
-            continue
-        deviation = max(float(np.hypot(sds[group], errors[group])), 1e-12)
-        allowed = NATS + _parameters(tree) / (2 * max(counts[str(group)], 1))
-        allowed += DEVIATIONS * deviation
-        found.append((abs(gap[group]) / allowed, str(group), float(gap[group]), deviation, where))
-    if not found:
-        return
-    yield _compared_normalizers(tree, *max(found))
+    if found:
+        yield _compared_normalizers(tree, *max(found))
 
 
 def _compared_normalizers(
@@ -147,11 +151,12 @@ def _compared_normalizers(
 ) -> Concern:
     """The group whose normalizers differ most, of what is allowed."""
     facts = {"group": group, "gap": off, "sd": deviation, "allowed": abs(off) / max(share, 1e-300)}
+    of, place = where.rsplit(" at ", 1)
     if share <= 1 and deviation > HARDLY_KNOWN:
-        line = f"log Z{where} is hardly known: its standard deviation is {deviation:.0f}"
+        line = f"log Z{of} is hardly known: its standard deviation is {deviation:.0f}"
         return Concern("normalizer", "verification", "fair", line, "", facts)
     if share <= 1:
-        line = f"the contrast's normalizer{where} agrees with log Z as worked out at the draws"
+        line = f"the contrast's normalizer{of} agrees with log Z as worked out at {place}"
         return Concern(
             "normalizer", "verification", "good", f"{line} ({off:+.2f})", "", facts, "log Z agrees"
         )
@@ -160,8 +165,8 @@ def _compared_normalizers(
         "normalizer",
         "verification",
         "failed",
-        f"the contrast's normalizer{where} lies {abs(off):.1f} {side} log Z as worked out at the "
-        f"draws, {abs(off) / deviation:.0f} standard deviations: the fitted model has mass where "
+        f"the contrast's normalizer{of} lies {abs(off):.1f} {side} log Z as worked out at "
+        f"{place}, {abs(off) / deviation:.0f} standard deviations: the fitted model has mass where "
         "there are neither data nor noise, or is far from the data",
         _other_noise(tree),
         facts,

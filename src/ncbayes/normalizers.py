@@ -51,7 +51,8 @@ class Normalizer:
 
     ``way`` is "exact", "sum", "annealing" (from the model at theta = 0) or "noise" (annealing from
     noise), and ``lost`` the share of draws too far from the reference to be known. ``particles``
-    are those at the reference with their log weights, where there are some.
+    are those at the reference with their log weights, where there are some, and
+    ``reference_error`` is the error of log Z there.
     """
 
     log_z: FloatArray
@@ -59,6 +60,7 @@ class Normalizer:
     way: str
     lost: float = 0.0
     particles: tuple[FloatArray, FloatArray] | None = None
+    reference_error: float = 0.0
 
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """log Z of each draw plus a normal error, so that the draws' spread holds it."""
@@ -170,9 +172,9 @@ def _annealed(
     effective = np.exp(2 * log_z - logsumexp(2 * terms, axis=1))
     # Draws share their particles, so that their errors do not average out.
     typical = float(np.median(effective)) / len(kept)
-    error = max(error, math.sqrt(max(1 / typical - 1, 0) / len(kept)))
+    shared = max(error, math.sqrt(max(1 / typical - 1, 0) / len(kept)))
     lost = float(np.mean(effective < FEWEST_EFFECTIVE))
-    return Normalizer(log_z, error, way, lost, (points, log_weights))
+    return Normalizer(log_z, shared, way, lost, (points, log_weights), error)
 
 
 def _error(log_weights: FloatArray, count: int) -> tuple[float, float]:
