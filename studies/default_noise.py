@@ -82,11 +82,13 @@ def ising(seed: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
 
 
 def strong_ising(seed: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Couplings that are hard to see, since columns are seldom one."""
-    rng, model = np.random.default_rng(seed), ncb.models.Ising(22)
-    theta = np.concatenate([rng.uniform(-3, 0, 22), np.zeros(231)])
-    theta[22 + rng.choice(231, 26, replace=False)] = rng.uniform(-1, 3, 26)
-    return model, model.sample(theta, 267, rng), theta
+    """Couplings that are hard to see, since some columns are seldom one, others seldom zero."""
+    rng, model, data = np.random.default_rng(seed), ncb.models.Ising(22), np.zeros((1, 22))
+    while np.any(data.std(axis=0) == 0):  # a column that is always the same is refused
+        theta = np.concatenate([rng.uniform(-3, 0, 22), np.zeros(231)])
+        theta[22 + rng.choice(231, 26, replace=False)] = rng.uniform(-1, 3, 26)
+        data = model.sample(theta, 267, rng)
+    return model, data, theta
 
 
 def of_the_paper(name: str, seed: int, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
