@@ -141,6 +141,15 @@ def test_atoms_are_told_at_the_door_and_in_the_file(tmp_path):
     assert sum("share one value exactly" in line for line in kept) == 1
 
 
+def test_positive_numbers_over_many_orders_of_magnitude_lost_no_decimal_point():
+    data = np.random.default_rng(1).gamma(0.08, 1.0, (300, 1))
+    assert np.ptp(data) > 100 * np.ptp(np.quantile(data, [0.25, 0.75]))
+    assert thin_lines(Orthant(1), {"all": data}) == []
+    data[7] = 1e30
+    (line,) = thin_lines(Orthant(1), {"all": data})
+    assert "in row 7 (1e+30)" in line
+
+
 def test_values_that_lost_a_decimal_point_are_named_with_their_rows():
     rows = np.random.default_rng(1).gamma(3.0, 1.0, (200, 2))
     space = ncb.spaces.Orthant(2)

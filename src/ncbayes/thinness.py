@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.base import FloatArray, InputError, Space, in_group, shown
+from ncbayes.base import BoolArray, FloatArray, InputError, Space, in_group, shown
 from ncbayes.spaces import Counts, is_continuous, is_periodic
 
 # Fewer rows than this beyond the columns may lie on a plane by accident.
@@ -27,7 +27,7 @@ FINE = 1e-3
 ATOM_ROWS, ATOM_SHARE, ATOM_TIMES, NEIGHBOURS = 12, 0.15, 5, 2
 # Values so many times farther out than the quartiles are apart, if their share is this small at
 # most, are errors rather than tails; so many rows are named.
-FAR_OUT, FEW_FAR, SHOWN = 100.0, 0.1, 5
+FAR_OUT, FAR_OUT_IN_LOGS, FEW_FAR, SHOWN = 100.0, 5.0, 0.1, 5
 # A column with no more values than this in so many rows is not measured on a continuous scale.
 FEW_VALUES, MANY_ROWS = 3, 20
 
@@ -57,8 +57,11 @@ def _far_lines(groups: Mapping[str, FloatArray], columns: Sequence[str]) -> list
     points = np.concatenate([*groups.values()])
     if len(points) < MANY_ROWS:
         return []
-    low, middle, high = np.quantile(points, [0.25, 0.5, 0.75], axis=0)
-    far = np.abs(points - middle) > FAR_OUT * np.where(high > low, high - low, np.inf)
+    middle = np.median(points, axis=0)
+    far = _far_out(points, FAR_OUT)
+    # Positive numbers may reach over many orders of magnitude: then also by their logarithms.
+    positive = (points > 0).all(axis=0)
+    far[:, positive] &= _far_out(np.log(points[:, positive]), FAR_OUT_IN_LOGS)
     names = [shown(each) for each in columns or range(points.shape[1])]
     lines = []
     for k in np.flatnonzero(far.any(axis=0) & (far.mean(axis=0) < FEW_FAR)):
@@ -73,6 +76,12 @@ def _far_lines(groups: Mapping[str, FloatArray], columns: Sequence[str]) -> list
             "this kind can hold both them and the others"
         )
     return lines
+
+
+def _far_out(points: FloatArray, times: float) -> BoolArray:
+    """Which values are so many times as far from their median as the quartiles are apart."""
+    low, middle, high = np.quantile(points, [0.25, 0.5, 0.75], axis=0)
+    return np.asarray(np.abs(points - middle) > times * np.where(high > low, high - low, np.inf))
 
 
 def _flat(points: FloatArray, names: Sequence[str]) -> Iterator[str]:

@@ -138,3 +138,9 @@ def test_no_samples_where_there_is_no_distribution(model, theta, message):
 def test_dimensions_are_whole_and_positive():
     with pytest.raises(InputError, match="needs a whole number of at least 1, got 0"):
         Gaussian(0)
+
+
+def test_draws_of_a_gamma_of_small_shape_are_positive():
+    draws = ncb.models.Gamma().sample(np.array([0.005, 1.0]), 2000, np.random.default_rng(1))
+    assert draws.min() > 0
+    assert np.mean(draws < 1e-300) > 0.01

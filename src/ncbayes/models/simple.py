@@ -190,7 +190,8 @@ class Gamma:
         shape, rate = theta
         _check_positive("shape", shape)
         _check_positive("rate", rate)
-        return rng.gamma(shape, 1 / rate, (size, 1))
+        # Below a shape of 0.1 or so some draws are smaller than any number but zero.
+        return np.maximum(rng.gamma(shape, 1 / rate, (size, 1)), np.finfo(float).tiny)
 
     def log_partition(self, theta: FloatArray) -> float:
         shape, rate = theta
