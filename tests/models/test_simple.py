@@ -141,6 +141,6 @@ def test_dimensions_are_whole_and_positive():
 
 
 def test_draws_of_a_gamma_of_small_shape_are_positive():
-    draws = ncb.models.Gamma().sample(np.array([0.005, 1.0]), 2000, np.random.default_rng(1))
+    draws = Gamma().sample(np.array([0.005, 1.0]), 2000, np.random.default_rng(1))
     assert draws.min() > 0
     assert np.mean(draws < 1e-300) > 0.01
