@@ -72,5 +72,7 @@ def test_the_rest_of_the_posterior_stays_and_it_is_saved(pooled, tmp_path):
 
 def test_one_set_has_nothing_to_recentre(data):
     one = fit(data, noise="matched", draws=50)
-    with pytest.raises(ncb.InputError, match="recentring needs a fit with several noise sets"):
+    with pytest.raises(
+        ncb.InputError, match="recentring noise sets needs a fit with several of them"
+    ):
         one.recentred()

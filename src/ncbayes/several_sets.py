@@ -28,7 +28,7 @@ def spread(tree: xr.DataTree) -> pd.DataFrame:
     """Between and within noise sets, one row a quantity."""
     import pandas as pd
 
-    sets = _sets(tree, "the spread between sets")
+    sets = _sets(tree, "the spread between noise sets")
     rows = {}
     for name, values in diagnostics.quantities(tree):
         parts = [values[:, sets == label] for label in np.unique(sets)]
@@ -41,7 +41,7 @@ def spread(tree: xr.DataTree) -> pd.DataFrame:
 
 def recentred(tree: xr.DataTree) -> xr.DataTree:
     """The tree with theta and log_z as if there had been one set of all noise points."""
-    sets = _sets(tree, "recentring")
+    sets = _sets(tree, "recentring noise sets")
     if "theta" not in tree["posterior"]:
         raise InputError(
             "recentring is for theta, and an Energy has parameters of its own; take more noise "
@@ -78,7 +78,6 @@ def _sets(tree: xr.DataTree, what: str) -> NDArray[np.int_]:
     sets = diagnostics.noise_sets(tree)
     if len(np.unique(sets)) < 2:
         raise InputError(
-            f"{what} needs a fit with several noise sets; use "
-            "fit(..., noise=ncbayes.noise.Pooled())"
+            f"{what} needs a fit with several of them; use fit(..., noise=ncbayes.noise.Pooled())"
         )
     return sets
