@@ -57,6 +57,7 @@ class Points:
     domain: Any
     places: list[np.ndarray]
     density: list[np.ndarray]
+    basis: int = 30
 
 
 Maker = Callable[[np.random.Generator], "Case | Points"]
@@ -133,7 +134,7 @@ def walk(times: int, n: int) -> Maker:
     return made
 
 
-def bumps(domain: Any, rows: Sequence[int], moves: float) -> Maker:
+def bumps(domain: Any, rows: Sequence[int], moves: float, basis: int = 30) -> Maker:
     """Two bumps on even ground, one of which moves: a density of no family of ours."""
 
     def made(rng: np.random.Generator) -> Points:
@@ -149,7 +150,7 @@ def bumps(domain: Any, rows: Sequence[int], moves: float) -> Maker:
             times.append(np.full(n, float(time)))
             places.append(rising[n : n + PLACES])
             values.append(height(places[-1]) / mean / np.exp(domain.log_volume))
-        return Points(np.concatenate(points), np.concatenate(times), domain, places, values)
+        return Points(np.concatenate(points), np.concatenate(times), domain, places, values, basis)
 
     return made
 
@@ -209,6 +210,7 @@ CELLS: dict[str, Maker] = {
     "density, line, 5 times of 100": bumps(LINE, (100,) * 5, 0.05),
     "density, line, 5 times of 400, none in the third": bumps(LINE, (400, 400, 0, 400, 400), 0.05),
     "density, square, 3 times of 300": bumps(SQUARE, (300,) * 3, 0.05),
+    "density, square, 3 times of 300, 100 functions": bumps(SQUARE, (300,) * 3, 0.05, basis=100),
     "density, outline with a hole, 3 times of 300": bumps(outline(), (300,) * 3, 0.05),
 }
 EXACT = ("Ising", "von Mises, n", "gamma")
@@ -230,8 +232,9 @@ def measured(cell: str, seed: int) -> dict[str, Any]:
 
 def _density(case: Points, seed: int) -> dict[str, Any]:
     found = ncb.fit_density_over_time(
-        case.points, case.times, domain=case.domain, every=1.0, seed=seed, **OPTIONS
-    )
+        case.points, case.times, domain=case.domain, every=1.0, basis=case.basis, seed=seed,
+        **OPTIONS,
+    )  # fmt: skip
     held: dict[str, list[float]] = {}
     for time, (at, truth) in enumerate(zip(case.places, case.density, strict=True)):
         bands = ncb.densities.density(found, at, level=LEVEL).isel(time=time)
