@@ -278,8 +278,7 @@ def test_between_set_spread_by_hand(grouped):
 @pytest.mark.parametrize("schedule", [noise.Fixed, noise.Fresh])
 def test_between_set_spread_needs_sets(schedule):
     with pytest.raises(
-        ncb.InputError,
-        match=r"needs a fit with several of them; use fit\(.*noise=ncbayes.noise.P",
+        ncb.InputError, match=r"needs a fit with several of them; use fit\(.*noise=ncbayes.noise.P"
     ):
         fit(noise=schedule(NORMAL)).between_set_spread()
 

@@ -94,7 +94,6 @@ def by_hand(posterior, noise_set, group):
         centred = statistics - weights @ statistics / weights.sum()
         inverses.append(np.diag(np.linalg.inv((centred.T * weights) @ centred)))
     widths = np.sqrt(inverses[0] / inverses[1] * typically / share)
-    share = share
     return [
         len(u),
         np.mean(of_data[:, None] > of_noise),

@@ -66,6 +66,8 @@ def test_the_rest_of_the_posterior_stays_and_it_is_saved(pooled, tmp_path):
     assert pooled.verdict().grade == freed.verdict().grade
     freed.save(tmp_path / "freed.nc")
     np.testing.assert_array_equal(ncb.load(tmp_path / "freed.nc").theta, freed.theta)
+    with pytest.raises(ncb.InputError, match="are recentred already"):
+        freed.recentred()
     # In every set the same mean, so that nothing is left between them.
     assert freed.between_set_spread()["between_sd"].max() < 1e-9
 

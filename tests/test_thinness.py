@@ -143,7 +143,9 @@ def test_atoms_are_told_at_the_door_and_in_the_file(tmp_path):
 
 def test_positive_numbers_over_many_orders_of_magnitude_lost_no_decimal_point():
     data = np.random.default_rng(1).gamma(0.08, 1.0, (300, 1))
-    assert np.ptp(data) > 100 * np.ptp(np.quantile(data, [0.25, 0.75]))
+    # Some values are what in a column of any sign would be named.
+    far = np.abs(data - np.median(data)) > 100 * np.ptp(np.quantile(data, [0.25, 0.75]))
+    assert 0 < far.mean() < 0.1
     assert thin_lines(Orthant(1), {"all": data}) == []
     data[7] = 1e30
     (line,) = thin_lines(Orthant(1), {"all": data})

@@ -206,7 +206,9 @@ def _normalize(
             log_z[..., g] = found.drawn(rng)[1:].reshape(log_z.shape[:2])
             facts.append((found.way, found.error, np.nan, np.nan))
         else:
-            facts.append(("contrast", np.nan, *_typical_gap(own[..., g].to_numpy(), found)))
+            # The typical draw of an energy is not the mean that -c is compared at.
+            typical = None if hasattr(problem.model, "curve") else found
+            facts.append(("contrast", np.nan, *_typical_gap(own[..., g].to_numpy(), typical)))
     groups["posterior"] = posterior.assign(log_z=own.copy(data=log_z))
     groups["normalizer"] = xr.Dataset(
         {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -392,10 +392,9 @@ def checked_minutes(minutes: Any) -> float:
 
 def checked_progress(progress: Any) -> Progress:
     """None, True, False or a function."""
-    if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise InputError(
-            "progress must be None, False or a function that takes a ProgressEvent, got "
-            f"{shown(progress)}"
-        )
-    checked: Progress = progress
-    return checked
+    if progress is None or isinstance(progress, bool) or callable(progress):
+        return cast("Progress", progress)
+    raise InputError(
+        f"progress must be None, False or a function that takes a ProgressEvent, got "
+        f"{shown(progress)}"
+    )

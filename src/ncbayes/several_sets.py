@@ -42,6 +42,8 @@ def spread(tree: xr.DataTree) -> pd.DataFrame:
 def recentred(tree: xr.DataTree) -> xr.DataTree:
     """The tree with theta and log_z as if there had been one set of all noise points."""
     sets = _sets(tree, "recentring noise sets")
+    if "recentred" in tree.attrs:
+        raise InputError("these draws are recentred already; call recentred() once, on the fit's")
     if "theta" not in tree["posterior"]:
         raise InputError(
             "recentring is for theta, and an Energy has parameters of its own; take more noise "

@@ -1,5 +1,6 @@
 import math
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -144,3 +145,6 @@ def test_draws_of_a_gamma_of_small_shape_are_positive():
     draws = Gamma().sample(np.array([0.005, 1.0]), 2000, np.random.default_rng(1))
     assert draws.min() > 0
     assert np.mean(draws < 1e-300) > 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nor do their inverse squares warn
+        Gamma().score_statistics(draws, 0)

@@ -178,13 +178,11 @@ class Gamma:
         return -_log(x[:, 0])
 
     def score_statistics(self, x: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             inverse = 1 / x
+            squared = inverse**2
         none = np.zeros_like(x)
-        return (
-            np.hstack([inverse, none - 1, -inverse]),
-            np.hstack([-(inverse**2), none, inverse**2]),
-        )
+        return np.hstack([inverse, none - 1, -inverse]), np.hstack([-squared, none, squared])
 
     def sample(self, theta: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         shape, rate = theta

@@ -272,4 +272,6 @@ def _short_fit(
         return Joint() if joint.usable(target) else problem.engine
 
     against = problem.against(noises, sizes)
-    return trial(against, noises, draw, batch, rng, report, engine_of, LOOKED_AT)
+    return trial(
+        against, noises, draw, batch, rng, report, engine_of=engine_of, looked_at=LOOKED_AT
+    )
