@@ -70,6 +70,7 @@ ALLOWED = {
         "base",
         "fields",
         "integration",
+        "noise",
         "normalizers",
         "problem",
         "quadrature",

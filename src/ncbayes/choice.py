@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Literal
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ncbayes.base import FloatArray, InputError, Noise, NoiseState
 from ncbayes.contrast import Target
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import RICH, Auto, Family, families
+from ncbayes.noise.carried import Carried
 from ncbayes.noise.crossfit import CrossFitted
 from ncbayes.noise.model_part import simulates
 from ncbayes.noise.tempered import REASONS, Annealed, Refused, Resampled
@@ -32,6 +32,10 @@ NEARLY = 0.95
 CLEARLY, HALF = 1.3, 0.5
 # Up to this alpha, noise tempered at the estimate does not count as close.
 LOOSE_ALPHA = 0.5
+# Noise that is the fitted model, tempered.
+TEMPERED = (Annealed, Carried, Resampled)
+# The share of carried points that must count; copies of others are moved apart.
+CARRIED = 0.5
 # Noise ratios to choose from, up to the settings' largest, which is tried too.
 RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 # The least ratio of noise made of the model: below it one noise set's accidents show. More is taken
@@ -67,14 +71,13 @@ def choose(
         return _in_rounds(problem, settings, noise_ratio, sweeps, report, most)
     given, trials = noise_ratio or 1.0, _Trials(problem, settings, noise_ratio is None, report)
     trials.run("matched", problem.source.noises)
-    tempers = not hasattr(problem.model, "curve")
-    if not tempers:  # an energy starts anywhere: once more, from where it came to
+    if hasattr(problem.model, "curve"):  # an energy starts anywhere: once more, from where it came
         trials.run("matched", problem.source.noises)
     fitters = families(problem.model.space)
     for name, fitted in fitters.items():
         with suppress(InputError):  # no density at some of the data, say
             trials.run(name, _fitted(problem, fitted))
-    for number in range(settings.rounds if tempers else 0):
+    for number in range(settings.rounds):
         before, share = trials.chosen, trials.kept[trials.chosen]
         for alpha in settings.alphas:
             trials.run(f"model^{alpha:g}", trials.tempered(alpha, first=number == 0))
@@ -251,7 +254,7 @@ class _Trials:
         None where the guard refuses them all; groups for which it does keep their matched noise.
         """
         problem, best = self._problem, self.best()
-        settings = Adaptive(alpha=alpha, base=_base(problem))
+        settings = _tempering(problem, alpha)
         bases = tuple(
             settings.starting_base(problem.model, start, data)
             for start, data in zip(problem.source.noises, problem.data, strict=True)
@@ -293,9 +296,13 @@ def _cross_fitted(problem: Problem, fitted: Family, noises: tuple[Noise, ...]) -
     )
 
 
-def _base(problem: Problem) -> Literal["start"] | None:
-    """Where noise can't be annealed, resampling starts at the noise matched to the data."""
-    return None if Adaptive().is_annealed(problem.model) else "start"
+def _tempering(problem: Problem, alpha: float) -> Adaptive:
+    """How the model is tempered: annealed, or else from the noise matched to the data."""
+    if Adaptive().is_annealed(problem.model):
+        return Adaptive(alpha=alpha)
+    if hasattr(problem.model, "curve"):
+        return Adaptive(alpha=alpha, base="start", method="carried", least_effective=CARRIED)
+    return Adaptive(alpha=alpha, base="start")
 
 
 def _ratio(
@@ -347,7 +354,7 @@ def described(name: str, noises: tuple[Noise, ...]) -> str:
     """A candidate in words."""
     if name.startswith("model^"):
         asked = float(name.removeprefix("model^"))
-        alphas = [each.tempering.alpha for each in noises if isinstance(each, Annealed | Resampled)]
+        alphas = [each.tempering.alpha for each in noises if isinstance(each, TEMPERED)]
         least = min(alphas, default=asked)
         lowered = f", lowered to {least:.2g} by the guard" if least < asked else ""
         return f"the fitted model, tempered by alpha = {asked:g}{lowered}"

@@ -181,6 +181,11 @@ class Energy:
         with double_precision():
             return np.asarray(_mapped()(self.flat_log_density, mean, rows, points), dtype=float)
 
+    def slopes(self, row: FloatArray, x: FloatArray) -> FloatArray:
+        """Derivatives of the log density by the coordinates of each point, (n, d)."""
+        with double_precision():
+            return np.array(_sloped()(self.flat_log_density, row, x), dtype=float)
+
     def row(self, values: Mapping[str, FloatArray]) -> FloatArray:
         """Flat rows (..., k) of values by name, (..., *shape) each: the inverse of ``tree``."""
         parts = []
@@ -206,6 +211,20 @@ def _mapped() -> Callable[..., Any]:
 
     compiled: Callable[..., Any] = jax.jit(
         mapped, static_argnums=(0, 1), compiler_options=ONE_THREAD
+    )
+    return compiled
+
+
+@cache
+def _sloped() -> Callable[..., Any]:
+    """The compiled derivative of a sum over points by the points."""
+    jax = jax_module("Energy")
+
+    def total(function: Callable[..., Any], row: Any, x: Any) -> Any:
+        return function(row, x).sum()
+
+    compiled: Callable[..., Any] = jax.jit(
+        jax.grad(total, argnums=2), static_argnums=0, compiler_options=ONE_THREAD
     )
     return compiled
 

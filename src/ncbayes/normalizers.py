@@ -10,7 +10,7 @@ bounded spaces); else annealed importance sampling at one reference theta,
     log Z(theta) = log Z(ref) + log sum_i W_i exp(f_theta(x_i) - f_ref(x_i))
 
 with W the normalized weights w of the particles x: from the model at theta = 0 by its own
-conditionals where it has ``sweep``, and else from noise, by random walks on continuous spaces.
+conditionals where it has ``sweep``, and else from noise, by moves on continuous spaces.
 """
 
 from __future__ import annotations
@@ -25,24 +25,19 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ncbayes.base import FloatArray, InputError, Model, Noise
+from ncbayes.noise.carried import Path, kernels
 from ncbayes.noise.tempered import anneal, annealing_path, anneals, log_mean
 from ncbayes.quadrature import log_partition, rule
-from ncbayes.spaces import Reals, is_continuous, is_periodic, wrapped
+from ncbayes.spaces import Reals, is_continuous
 
 # Particles, and annealing steps one after the other until log Z has at most this standard error.
 PARTICLES, STEPS, ENOUGH = 1000, (16, 64, 256), 0.03
-# Moves of the random walk at each step, and the share of proposals that it aims to accept.
-MOVES, ACCEPTED = 2, 0.3
 # Fewer effective particles than this behind a draw: its ratio to the reference is not known.
 FEWEST_EFFECTIVE = 10.0
 # Entries of a table of draws by points that are held at once, 32 MB, and at most in all.
 CHUNK, MOST_ENTRIES = 4_000_000, 100_000_000
-# Entries of statistics up to which they are written out, though the model has a structured design.
-MOST_DENSE = 4_000_000
 # Quantiles that tell the spread of log weights upward, and the normal deviate between them.
 UPPER, UPPER_DEVIATE = (0.5, 0.95), 1.645
-# Where kernels are this low there is no mass, and differences of infinities are avoided.
-NOWHERE = -1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,26 +83,6 @@ def normalizer(
     while hasattr(noise, "tempering"):  # its own normalizer has an error, and its base's has none
         noise = noise.base
     return _annealed(model, params, reference, partial(_from_noise, noise), "noise", rng)
-
-
-def kernels(model: Any, params: FloatArray, points: FloatArray) -> FloatArray:
-    """Log densities up to log Z, (row, point); lowest where there is no mass."""
-    found = np.full((len(params), len(points)), NOWHERE)
-    inside = model.space.contains(points)
-    within = points[inside]
-    if not len(within):
-        return found
-    if hasattr(model, "evaluated"):
-        # Of all points, an inner one for those outside: another number of them compiles it anew.
-        values = model.evaluated(params, np.where(inside[:, None], points, within[0]))[:, inside]
-    elif hasattr(model, "design") and params.shape[1] * len(within) > MOST_DENSE:
-        design = model.design(within)
-        values = np.stack([design.matvec(row) for row in params]) + model.log_base(within)
-    else:
-        values = params @ np.asarray(model.statistics(within), dtype=float).T
-        values = values + np.ravel(model.log_base(within))
-    found[:, inside] = np.where(np.isfinite(values), values, NOWHERE)
-    return found
 
 
 def _known(model: Any, params: FloatArray) -> Normalizer | None:
@@ -206,59 +181,8 @@ def _by_conditionals(
 def _from_noise(
     noise: Noise, model: Any, theta: FloatArray, steps: int, rng: np.random.Generator
 ) -> _Particles:
-    """Particles that go from noise to the model, ``noise^(1 - b) model^b``, by random walks.
-
-    On discrete spaces they stay where they are: plain importance sampling.
-    """
-    points = np.array(noise.sample(PARTICLES, rng), dtype=float)
-
-    def parts(x: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.column_stack([noise.log_density(x), kernels(model, theta[None], x)[0]])
-
-    values = parts(points)
-    if not is_continuous(model.space):
-        return theta, points, values[:, 1] - values[:, 0]
-    log_weights, walk = np.zeros(PARTICLES), Walk(points)
-    for step in range(1, steps + 1):
-        log_weights += (values[:, 1] - values[:, 0]) / steps
-        shares = np.array([1 - step / steps, step / steps])
-        for _ in range(MOVES):
-            points, values = walk.moved(model.space, points, values, parts, shares, rng)
-    return theta, points, log_weights
+    points, path = Path(model, theta, noise).carried(1.0, steps, PARTICLES, rng)
+    return theta, points, path[-1]
 
 
-class Walk:
-    """A random walk on a continuous space that learns its step from how often it moves.
-
-    Steps have the shape of the covariance of ``points``.
-    """
-
-    def __init__(self, points: FloatArray) -> None:
-        spread = np.atleast_2d(np.cov(points, rowvar=False))
-        self.root = np.linalg.cholesky(spread)
-        self.scale = 1 / math.sqrt(points.shape[1])
-
-    def moved(
-        self,
-        space: Any,
-        points: FloatArray,
-        values: FloatArray,
-        parts: Callable[[FloatArray], FloatArray],
-        shares: FloatArray,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, FloatArray]:
-        """One Metropolis step under the log density ``parts(x) @ shares``; points and values."""
-        new = points + self.scale * rng.standard_normal(points.shape) @ self.root.T
-        if is_periodic(space):
-            new = wrapped(new)
-        proposed = parts(new)
-        with np.errstate(invalid="ignore"):
-            gain = (proposed - values) @ shares
-        taken = np.log(rng.random(len(points))) < np.nan_to_num(gain, nan=-np.inf)
-        self.scale *= math.exp(0.5 * (float(taken.mean()) - ACCEPTED))
-        chosen = taken[:, None]
-        return np.where(chosen, new, points), np.where(chosen, proposed, values)
-
-
-__all__ = ["Normalizer", "Walk", "kernels", "normalizer"]
+__all__ = ["Normalizer", "kernels", "normalizer"]

@@ -66,8 +66,7 @@ def prepare(
         check_sweep(made)
         assert noise_ratio is not None  # only automatic noise leaves it open
         return Prepared(made, noise_ratio, done.record)
-    tempers = not hasattr(problem.model, "curve")
-    trials = noise.trial_count(problem.model.space, tempers)
+    trials = noise.trial_count(problem.model.space, twice=hasattr(problem.model, "curve"))
     if simulates(problem.model):
         trials = BATCHES * noise.rounds
     with before_chains(trials * noise.batch, progress) as report:

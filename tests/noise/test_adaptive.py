@@ -68,7 +68,7 @@ def test_a_share_is_at_most_one(name):
 def test_methods_are_named(value):
     assert_refused(
         lambda: Adaptive(method=value),
-        'Adaptive(method=...) must be "auto", "resampling" or "annealed", got ',
+        'Adaptive(method=...) must be "auto", "resampling", "annealed" or "carried", got ',
     )
 
 
@@ -84,7 +84,7 @@ def test_a_base_is_a_distribution_or_named(value):
 def test_annealing_has_no_base(base):
     assert_refused(
         lambda: Adaptive(method="annealed", base=base),
-        'Adaptive(base=...) is for method="resampling"; annealing starts at the model with theta =',
+        'Adaptive(base=...) is for methods "resampling" and "carried"; annealing starts at the ',
     )
 
 

@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import softmax
 
 from ncbayes.base import FloatArray, InputError
-from ncbayes.normalizers import Normalizer, Walk, kernels
+from ncbayes.noise.carried import moves
+from ncbayes.normalizers import Normalizer, kernels
 from ncbayes.quadrature import rule
 from ncbayes.spaces import is_continuous
 
-# Sweeps of the model's conditionals, or steps of a random walk, that part copies of one particle;
+# Sweeps of the model's conditionals, or moves, that part copies of one particle;
 # few sweeps where so large a share of the particles is effective, and copies are few.
 SWEEPS, FEW_SWEEPS, STEPS, EVEN = 10, 4, 40, 0.8
 # Of particles that were copied and moved on, so many count as independent: a half.
@@ -74,9 +75,9 @@ def _moved(
     def parts(x: FloatArray) -> FloatArray:
         return kernels(model, theta[None], x).T
 
-    values, walk, whole = parts(points), Walk(points), np.ones(1)
+    values, move, whole = parts(points), moves(model, theta, points), np.ones(1)
     for _ in range(STEPS):
-        points, values = walk.moved(model.space, points, values, parts, whole, rng)
+        points, values = move.moved(points, values, parts, whole, rng)
     return points
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ncbayes.autodiff import double_precision, jax_module
 from ncbayes.base import FloatArray
 from ncbayes.checks.look import Look
 from ncbayes.spaces import is_periodic
@@ -70,14 +69,8 @@ def drifts(model: Any, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, Fl
 
 def _score(model: Any, theta: FloatArray, x: FloatArray) -> FloatArray:
     """``d_j log p``, (n, d)."""
-    if hasattr(model, "curve"):
-        jax = jax_module("Energy")
-
-        def total(points: Any) -> Any:
-            return model.flat_log_density(theta, points).sum()
-
-        with double_precision():
-            return np.asarray(jax.jit(jax.grad(total))(x), dtype=float)
+    if hasattr(model, "slopes"):
+        return np.asarray(model.slopes(theta, x))
     score = np.empty_like(x)
     for j in range(x.shape[1]):
         first = np.asarray(model.score_statistics(x, j)[0])

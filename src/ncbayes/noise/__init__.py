@@ -2,6 +2,7 @@
 
 from ncbayes.noise.adaptive import Adaptive
 from ncbayes.noise.auto import Auto
+from ncbayes.noise.carried import Carried
 from ncbayes.noise.copula import Copula
 from ncbayes.noise.counts import Frequencies, NegativeBinomial
 from ncbayes.noise.crossfit import CrossFitted
@@ -30,6 +31,7 @@ __all__ = [
     "Auto",
     "Bernoulli",
     "BernoulliGraphs",
+    "Carried",
     "Copula",
     "CrossFitted",
     "Fixed",

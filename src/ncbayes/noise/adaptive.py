@@ -16,6 +16,7 @@ from ncbayes.base import (
     Noise,
     shown,
 )
+from ncbayes.noise.carried import Carried, Path, kernels
 from ncbayes.noise.distributions import Uniform
 from ncbayes.noise.tempered import (
     FEW_EFFECTIVE,
@@ -38,7 +39,7 @@ from ncbayes.noise.tempered import (
 )
 from ncbayes.spaces import Box, is_numeric, is_whole
 
-METHODS = ("auto", "resampling", "annealed")
+METHODS = ("auto", "resampling", "annealed", "carried")
 # The paper's studies use 0.1 and 0.2 from the uniform; annealing can go further.
 PAPER_ALPHA = 0.1
 HALFWAY = 0.5
@@ -68,12 +69,13 @@ class Adaptive:
     method
         "resampling" is the paper's importance resampling from ``base``. "annealed" draws by
         annealed importance sampling through the model's own conditionals, and holds in many
-        dimensions. "auto": "annealed" if the model has ``sweep`` and no base is given, else
+        dimensions; "carried" does so from ``base`` by moves on continuous spaces, without
+        conditionals. "auto": "annealed" if the model has ``sweep`` and no base is given, else
         "resampling".
     base
-        q_0 of "resampling": a distribution; "box": uniform over the data's range widened by
-        ``margin`` of it on each side, as in the paper; "start": the noise to start from; None: the
-        space's uniform, or "start" where there is none.
+        q_0 of "resampling" and "carried": a distribution; "box": uniform over the data's range
+        widened by ``margin`` of it on each side, as in the paper; "start": the noise to start from;
+        None: the space's uniform, or "start" where there is none.
     batch
         Sweeps between updates; theta is averaged over the second half of them.
     updates
@@ -82,7 +84,7 @@ class Adaptive:
     proposals, most_proposals
         "resampling": proposals for each noise point at first, and at most.
     steps, most_steps
-        "annealed": annealing steps at first, and at most.
+        "annealed" and "carried": annealing steps at first, and at most.
     least_effective
         The guard: the effective sample size must be this share of the noise points...
     largest_error
@@ -93,7 +95,7 @@ class Adaptive:
 
     noise: Noise | Mapping[str, Noise] | None = None
     alpha: float | None = None
-    method: Literal["auto", "resampling", "annealed"] = "auto"
+    method: Literal["auto", "resampling", "annealed", "carried"] = "auto"
     base: Noise | Literal["box", "start"] | None = None
     margin: float = 0.1
     batch: int = 100
@@ -123,7 +125,7 @@ class Adaptive:
                 "its conditionals, on a space of finite volume such as a torus, got "
                 f'{shown(model)}; use method="resampling"'
             )
-        return able and self.base is None and self.method != "resampling"
+        return able and self.base is None and self.method in ("auto", "annealed")
 
     def starting_base(self, model: Model, start: Noise, data: FloatArray) -> Noise | None:
         """q_0 of resampling for one group's data; None where noise is annealed."""
@@ -143,7 +145,8 @@ class Adaptive:
         """Alpha as given, or its default."""
         if self.alpha is not None:
             return float(self.alpha)
-        return PAPER_ALPHA if isinstance(base, Uniform) else HALFWAY
+        resampled = isinstance(base, Uniform) and self.method != "carried"
+        return PAPER_ALPHA if resampled else HALFWAY
 
     def temper(
         self,
@@ -154,14 +157,16 @@ class Adaptive:
         rng: np.random.Generator,
     ) -> Tempering | Refused:
         """The tempered density at theta for ``size`` noise points, once it passes the guard."""
-        if base is None:
-            return self._annealed(model, theta, size, rng)
+        if base is None or self.method == "carried":
+            return self._annealed(model, theta, base, size, rng)
         return self._resampled(model, theta, base, size, rng)
 
     def built(self, model: Any, base: Noise | None, tempering: Tempering) -> Noise:
         """The noise that a tempering describes."""
         if base is None:
             return Annealed(model, tempering)
+        if self.method == "carried":
+            return Carried(model, base, tempering)
         return Resampled(model, base, tempering)
 
     def _passes(self, log_weights: FloatArray, size: int) -> bool:
@@ -189,7 +194,7 @@ class Adaptive:
                 break
             work *= 2
         alpha = self._largest_alpha(tilt, alpha, size)
-        if not math.isfinite(model.space.log_volume) and grows(model, theta, base, alpha, rng):
+        if _grows(model, theta, base, alpha, rng):
             return Refused(GROWS)
         least = min(LEAST_ALPHA, self.wanted_alpha(base))
         if alpha < least:
@@ -212,13 +217,18 @@ class Adaptive:
         return low
 
     def _annealed(
-        self, model: Any, theta: FloatArray, size: int, rng: np.random.Generator
+        self,
+        model: Any,
+        theta: FloatArray,
+        base: Noise | None,
+        size: int,
+        rng: np.random.Generator,
     ) -> Tempering | Refused:
-        alpha, steps = self.wanted_alpha(None), self.steps
+        """By the model's conditionals; with a base, carried from there."""
+        alpha, steps = self.wanted_alpha(base), self.steps
         particles = max(size, FEWEST_PARTICLES)
         while True:
-            start, end = annealing_path(model, theta, alpha)
-            _, path = anneal(model, end, steps, particles, rng, start)
+            path = _log_weights(model, theta, base, alpha, steps, particles, rng)
             fine = [k for k, weights in enumerate(path) if self._passes(weights, particles)]
             if fine[-1:] == [steps - 1]:
                 break
@@ -231,9 +241,35 @@ class Adaptive:
             alpha *= min(math.sqrt(fraction), 0.9)
             if alpha < LEAST_ALPHA:
                 return self._refused(path[-1], particles) or Refused(FEW_EFFECTIVE)
+        if base is not None and _grows(model, theta, base, alpha, rng):
+            return Refused(GROWS)
         log_z, error = log_mean(path[-1])
         effective = effective_size(path[-1]) / particles
         return Tempering(theta, alpha, log_z, error, effective, steps)
+
+
+def _log_weights(
+    model: Any,
+    theta: FloatArray,
+    base: Noise | None,
+    alpha: float,
+    steps: int,
+    particles: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Log weights along an annealing path, (step, particle)."""
+    if base is not None:
+        return Path(model, theta, base).carried(alpha, steps, particles, rng)[1]
+    start, end = annealing_path(model, theta, alpha)
+    return anneal(model, end, steps, particles, rng, start)[1]
+
+
+def _grows(
+    model: Any, theta: FloatArray, base: Noise, alpha: float, rng: np.random.Generator
+) -> bool:
+    if math.isfinite(model.space.log_volume):
+        return False
+    return grows(model.space, base, alpha, lambda x: kernels(model, theta[None], x)[0], rng)
 
 
 def _tilts(
@@ -248,7 +284,7 @@ def _tilts(
 def _check_choices(settings: Adaptive) -> None:
     if settings.method not in METHODS:
         raise InputError(
-            'Adaptive(method=...) must be "auto", "resampling" or "annealed", got '
+            'Adaptive(method=...) must be "auto", "resampling", "annealed" or "carried", got '
             f"{shown(settings.method)}"
         )
     base = settings.base
@@ -260,8 +296,8 @@ def _check_choices(settings: Adaptive) -> None:
         )
     if settings.method == "annealed" and base is not None:
         raise InputError(
-            'Adaptive(base=...) is for method="resampling"; annealing starts at the model with '
-            "theta = 0: leave base out"
+            'Adaptive(base=...) is for methods "resampling" and "carried"; annealing starts at the '
+            "model with theta = 0: leave base out"
         )
 
 

@@ -97,12 +97,12 @@ class Auto:
                     f"Auto({name}=...) must be a whole number, at least {least}, got {shown(value)}"
                 )
 
-    def trial_count(self, space: Space, tempers: bool = True) -> int:
+    def trial_count(self, space: Space, twice: bool = False) -> int:
         """How many candidates are tried out on a space, at most.
 
-        ``tempers``: also the model tempered; else, for energies, matched noise twice.
+        ``twice``: of energies, for which matched noise is tried twice.
         """
-        return 1 + len(families(space)) + (len(self.alphas) * self.rounds if tempers else 1)
+        return 1 + twice + len(families(space)) + len(self.alphas) * self.rounds
 
 
 @singledispatch

@@ -8,13 +8,14 @@ An error in log Z_alpha moves the free normalizer c by as much, and theta not at
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ncbayes.base import FloatArray, InputError, Model, Noise, log_density_at_rows, shown
+from ncbayes.base import FloatArray, InputError, Model, Noise, Space, log_density_at_rows, shown
 
 # Entries of a matrix of statistics or proposals held at once: 16 MB.
 MOST_ENTRIES = 2_000_000
@@ -191,7 +192,11 @@ def tempered_by(alpha: float, tilt: FloatArray) -> FloatArray:
 
 
 def grows(
-    model: Model, theta: FloatArray, base: Noise, alpha: float, rng: np.random.Generator
+    space: Space,
+    base: Noise,
+    alpha: float,
+    log_model: Callable[[FloatArray], FloatArray],
+    rng: np.random.Generator,
 ) -> bool:
     """Whether the tempered density is larger far out than near: then it has no integral.
 
@@ -201,12 +206,13 @@ def grows(
     center = np.median(near, axis=0)
 
     def highest(x: FloatArray) -> float:
-        tilt = tempered_by(alpha, log_tilt(model, theta, base, x))
-        return float(np.max(base.log_density(x) + tilt, initial=-np.inf))
+        log_base = base.log_density(x)
+        tilt = tempered_by(alpha, _tilt(log_model(x), log_base))
+        return float(np.max(log_base + tilt, initial=-np.inf))
 
     stretched = [center + factor * (near - center) for factor in FAR]
-    far = [highest(x[model.space.contains(x)]) for x in stretched]
-    return max(far) >= highest(near[model.space.contains(near)])
+    far = [highest(x[space.contains(x)]) for x in stretched]
+    return max(far) >= highest(near[space.contains(near)])
 
 
 def anneals(model: Any) -> bool:
