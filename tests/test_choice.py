@@ -17,7 +17,7 @@ import pytest
 import ncbayes as ncb
 from ncbayes import adaptation, chains, choice, preparation, resources
 from ncbayes.models import Exponential, Gamma, Gaussian, Ising, TorusGraph, VonMises
-from ncbayes.noise import Adaptive, Auto
+from ncbayes.noise import Adaptive, Auto, Carried
 from ncbayes.noise.auto import families
 from ncbayes.noise.tempered import FEW_EFFECTIVE, Refused
 
@@ -563,3 +563,17 @@ def test_tempered_noise_is_made_where_the_noise_that_would_be_taken_ended():
         trials.done["tree"], trial=replace(trials.done["tree"].trial, kept=np.array([0.45]))
     )
     assert trials.best() is trials.done["tree"].trial
+
+
+@pytest.mark.parametrize("case", ["Gaussian", "Gamma", "a region"])
+def test_noise_is_carried_to_families_that_have_no_sampler(case):
+    model, data = CASES[case]
+    settings = Adaptive(method="carried", base="start", batch=20, updates=2, alpha=0.8)
+    posterior = run(data, model, noise=settings, tune=60, draws=60)
+    (noise,) = posterior.noises.values()
+    made = posterior.noise_report().updates
+    assert isinstance(noise, Carried) == bool((made["made"] > 0).any())
+    assert set(made["reason"]) <= {"made", "not better"}
+    assert made["log_z_error"].max() < 0.1
+    again = run(data, model, noise=settings, tune=60, draws=60, cores=2)
+    assert again.data["posterior"].identical(posterior.data["posterior"])

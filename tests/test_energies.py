@@ -11,6 +11,8 @@ from scipy.special import ndtri
 import ncbayes as ncb
 from ncbayes.base import InputError, Model
 from ncbayes.energies import Energy, Positive, Real
+from ncbayes.noise.carried import Path
+from ncbayes.noise.tempered import log_mean, systematic
 from ncbayes.priors import Normal
 
 quiet = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
@@ -413,3 +415,50 @@ def test_without_the_extra_the_error_names_the_install_line(missing, monkeypatch
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(InputError, match=f'{missing}, which is not .*install "ncbayes.energy."'):
         fitted(GAUSSIAN, points(1, 60))
+
+
+def wells(params, x):
+    well = ((x**2 - 1) ** 2).sum(axis=1)
+    return -params["depth"] * well + params["tie"] * (x[:, 1:] * x[:, :-1]).sum(axis=1)
+
+
+WELLS = Energy(wells, {"depth": Positive(), "tie": Positive()}, ncb.spaces.Reals(8))
+
+
+@pytest.fixture(scope="module")
+def of_wells():
+    """400 rows in a chain of wells, and a fit whose noise is the energy itself."""
+    path = Path(WELLS, np.log([1.0, 0.3]), ncb.noise.Normal(np.zeros(8), 4 * np.eye(8)))
+    rng = np.random.default_rng(1)
+    points, log_weights = path.carried(1.0, 200, 2000, rng)
+    data = points[systematic(log_weights[-1], 400, rng)]
+    options = {"noise": ncb.noise.Auto(rounds=1, batch=30), "tune": 150, "draws": 150}
+    return data, options, fitted(WELLS, data, **options)
+
+
+@quiet
+def test_an_energy_of_many_wells_is_its_own_noise(of_wells, resumed):
+    data, options, whole = of_wells
+    report = whole.noise_report()
+    others = report.candidates.drop(["model^0.5", "model^0.9"])
+    assert report.candidates["model^0.9"] > 1.05 * others.max()
+    assert report.lines[0].startswith("Noise chosen: the fitted model, tempered by alpha = 0.")
+    assert whole.data.attrs["noise"].startswith("Carried")
+    assert report.table["widening"].max() < 0.1
+    found = [whole.data["posterior"][name] for name in ("depth", "tie")]
+    for values, truth in zip(found, (1.0, 0.3), strict=True):
+        assert abs(float(values.mean()) - truth) < 5 * float(values.std())
+    (noise,) = whole.noises.values()
+    assert np.all(np.isfinite(noise.log_density(data)))
+    for again in resumed(lambda **more: fitted(WELLS, data, **options, **more), (3,)):
+        assert_equal_draws(again, whole)
+
+
+@quiet
+def test_log_z_of_its_own_noise_has_no_error_of_that_noise(of_wells):
+    """Carried noise is normalized by an estimate; log Z is worked out from its base."""
+    _, _, whole = of_wells
+    path = Path(WELLS, np.log([1.0, 0.3]), ncb.noise.Normal(np.zeros(8), 4 * np.eye(8)))
+    _, weights = path.carried(1.0, 400, 4000, np.random.default_rng(2))
+    exact, _ = log_mean(weights[-1])
+    assert abs(float(whole.log_z.mean()) - exact) < 4 * float(whole.log_z.std())
