@@ -106,8 +106,8 @@ def measured(cell: str, seed: int) -> dict[str, Any]:
             "sds": [float(fit.data["posterior"][name].std()) for name in truth],
             "noise": report.verdict.split(":")[0].removeprefix("The noise is "),
             "grade": str(fit.data.attrs["grade"]),
+            "chosen": report.lines[0].split(": ")[1].split(".")[0].split(",")[0],
             "kept": {name: float(share) for name, share in report.candidates.items()},
-            "words": report.lines,
         }
     return row
 
@@ -117,24 +117,34 @@ def _normal(dimension: int) -> Any:
 
 
 def table(done: dict[tuple[Any, ...], Any]) -> str:
-    """One line for each cell and way."""
-    lines = ["| energy | data sets | noise | chosen | ratio | wider: mean | worst | log Z off, sds | s | noise verdict |",
-             "|" + "---|" * 10]  # fmt: skip
+    """Markdown, one line for each cell and way."""
+    head = ["energy", "data sets", "noise", "chosen", "ratio", "wider by", "worst",
+            "log Z off, sds", "s", "verdict on noise"]  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for cell in CELLS:
         rows = [row for place, row in done.items() if place[0] == cell]
         for way in WAYS if rows else ():
-            each = [row[way] for row in rows]
-            wider = 100 * np.array([one["widening"] for one in each])
-            off = np.sqrt(np.mean([one["off"] ** 2 for one in each]))
-            texts = [
-                cell, str(len(each)), way, ", ".join(sorted({one["words"][-1][:60] for one in each})),
-                " to ".join(f"{f(one['ratio'] for one in each):g}" for f in (min, max)),
-                f"{wider[:, 0].mean():.0f} %", f"{wider[:, 1].mean():.0f} %", f"{off:.2f}",
-                f"{np.mean([one['seconds'] for one in each]):.0f}",
-                ", ".join(sorted({one["noise"] for one in each})),
-            ]  # fmt: skip
-            lines.append("| " + " | ".join(texts) + " |")
+            lines.append("| " + " | ".join(_texts(cell, way, [row[way] for row in rows])) + " |")
     return "\n".join(lines)
+
+
+def _texts(cell: str, way: str, fits: list[dict[str, Any]]) -> list[str]:
+    """The columns of a line."""
+    wider, worst = 100 * np.mean([each["widening"] for each in fits], axis=0)
+    off = np.sqrt(np.mean([each["off"] ** 2 for each in fits]))
+    ratios = [each["ratio"] for each in fits]
+    return [
+        cell,
+        str(len(fits)),
+        way,
+        ", ".join(sorted({each["chosen"] for each in fits})),
+        f"{min(ratios):g} to {max(ratios):g}",
+        f"{wider:.0f} %",
+        f"{worst:.0f} %",
+        f"{off:.2f}",
+        f"{np.mean([each['seconds'] for each in fits]):.0f}",
+        ", ".join(sorted({each["noise"] for each in fits})),
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
