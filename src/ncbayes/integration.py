@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from ncbayes.base import FloatArray, Space
 from ncbayes.diagnostics import FitWarning
@@ -83,11 +84,49 @@ def nodes_of(space: Space, cells: int) -> Nodes:
     if isinstance(space, Box):
         return _boxed(space, cell_counts(sides, cells, FEWEST))
     counts = cell_counts(sides, cells // 2, FEWEST)
-    fine, coarse = _clipped(space, 2 * counts), _clipped(space, counts)
+    (fine, _), (coarse, _) = _clipped(space, 2 * counts), _clipped(space, counts)
     return Nodes(
         np.concatenate([fine.points, coarse.points]),
         np.concatenate([4 * fine.weights, -coarse.weights]) / 3,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Boxes of a grid, or the part of each that lies in a region: middles and volumes of these.
+
+    For what lies in a bin, where ``Nodes`` are for integrals. ``rows`` are those of the bins by
+    place in the grid, -1 where there is none.
+    """
+
+    points: FloatArray
+    volumes: FloatArray
+    low: FloatArray
+    side: FloatArray
+    rows: NDArray[np.intp]
+
+    def holding(self, x: FloatArray) -> NDArray[np.intp]:
+        """The row of each point's bin; by rounding on the border, that of the nearest."""
+        places = np.floor((x - self.low) / self.side).astype(np.intp)
+        places = np.clip(places, 0, np.array(self.rows.shape) - 1)
+        found = self.rows[tuple(places.T)]
+        lost = np.flatnonzero(found < 0)
+        found[lost] = cKDTree(self.points).query(x[lost])[1] if len(lost) else 0
+        return np.asarray(found, dtype=np.intp)
+
+
+def bins_of(space: Box | Region, longest: int) -> Bins:
+    """Bins of a box or a region of up to 3 dimensions, so many along the longest side."""
+    counts = cell_counts(space.bounds[1] - space.bounds[0], longest, FEWEST)
+    corners, side = _corners(space, counts)
+    if isinstance(space, Region):
+        nodes, places = _clipped(space, counts)
+    else:
+        nodes = Nodes(corners + side / 2, np.full(len(corners), side.prod()))
+        places = np.arange(len(corners))
+    rows = np.full(counts.prod(), -1, dtype=np.intp)
+    rows[places] = np.arange(len(places))
+    return Bins(nodes.points, nodes.weights, space.bounds[0], side, rows.reshape(counts))
 
 
 def cell_counts(sides: FloatArray, longest: int, fewest: int = 1) -> NDArray[np.intp]:
@@ -115,8 +154,11 @@ def _boxed(box: Box, counts: NDArray[np.intp]) -> Nodes:
     return Nodes(corners + side / 2, weights.ravel())
 
 
-def _clipped(region: Region, counts: NDArray[np.intp]) -> Nodes:
-    """Cells that the border cuts count with the area and the center of what is inside."""
+def _clipped(region: Region, counts: NDArray[np.intp]) -> tuple[Nodes, NDArray[np.intp]]:
+    """Cells that the border cuts count with the area and the center of what is inside.
+
+    Also the place of each in the grid.
+    """
     corners, side = _corners(region, counts)
     module = shapely()
     whole = even_odd(region.rings)
@@ -128,7 +170,9 @@ def _clipped(region: Region, counts: NDArray[np.intp]) -> Nodes:
     kept = areas > 0
     centers = module.get_coordinates(module.centroid(cut[kept]))
     points = np.concatenate([corners[within] + side / 2, centers])
-    return Nodes(points, np.append(np.full(int(within.sum()), side.prod()), areas[kept]))
+    places = np.concatenate([np.flatnonzero(within), np.flatnonzero(meets & ~within)[kept]])
+    weights = np.append(np.full(int(within.sum()), side.prod()), areas[kept])
+    return Nodes(points, weights), places
 
 
 def _sobol(space: Box | Region, power: int) -> Nodes:

@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import ncbayes as ncb
 from ncbayes.checks.cells import ALL_TIMES, Masses, cell_counts
-from ncbayes.fields import stored_field
+from ncbayes.fields import Field, stored_field
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "cores": 1, "seed": 1, "progress": False}
 
@@ -82,3 +83,26 @@ def test_a_density_at_one_time_has_both_kinds_of_cells():
     stored = posterior.data["verification"].to_dataset()
     assert stored["look_name"].values.tolist() == ["points in cells", "points in fine cells"]
     assert set(stored["look_group"].values) == {"all"}
+
+
+OUTLINE = ncb.spaces.Region.of([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.3, 1.7]])
+
+
+@pytest.mark.parametrize(
+    "space", [ncb.spaces.Box([0.0], [1.0]), ncb.spaces.Box([0.0, 0.0], [1.0, 2.0]), OUTLINE]
+)
+def test_fine_cells_hold_the_points_that_are_expected(space, seed):
+    """Even ground, 300 cells: on a line each has a bin or two, whose borders points must share."""
+    rng = np.random.default_rng(seed)
+    model = ncb.models.RadialBasis.match(space.uniform(500, rng), space, 8)
+    masses = Masses.of(Field(model), np.zeros((1, 1, 8)))
+    cells = masses.cells(masses.centers(np.array([2000.0]), rng), 1)
+    points = space.uniform(200_000, rng)
+
+    def worst(counts):
+        expected = len(points) * cells.shares[0, 0]
+        return float((np.abs(counts - expected) / np.sqrt(expected)).max())
+
+    assert worst(cells.counts(points)) < 6
+    by_centers = np.bincount(cKDTree(cells.centers).query(points)[1], minlength=len(cells.centers))
+    assert worst(by_centers) > 8

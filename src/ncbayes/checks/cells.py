@@ -9,9 +9,10 @@ density of a draw over the cell. The statistic is that of Freeman and Tukey, ``s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from ncbayes.base import FloatArray
@@ -19,7 +20,7 @@ from ncbayes.checks.comparisons import Compared
 from ncbayes.checks.look import Look
 from ncbayes.checks.verification import Picture, Seen
 from ncbayes.fields import Field
-from ncbayes.integration import nodes_of
+from ncbayes.integration import Bins, bins_of, nodes_of
 from ncbayes.sites import user_coordinates
 
 if TYPE_CHECKING:
@@ -78,14 +79,23 @@ def _seen(points: FloatArray, compared: list[tuple[Look, Compared]]) -> Seen:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Parts of the domain, each nearest to its center, and their shares by draw and time."""
+    """Parts of the domain, each around its center, and their shares by draw and time.
+
+    They are made of ``bins``, of which ``owners`` tells the cell: points and shares are then parted
+    at the same borders, however few bins a cell has. Without bins points go to the nearest center.
+    """
 
     centers: FloatArray
     shares: FloatArray
+    bins: Bins | None
+    owners: NDArray[np.intp]
 
     def counts(self, points: FloatArray) -> FloatArray:
         """How many points are in each."""
-        near = cKDTree(self.centers).query(points)[1]
+        if self.bins is None:
+            near = cKDTree(self.centers).query(points)[1]
+        else:
+            near = self.owners[self.bins.holding(points)]
         return np.bincount(near, minlength=len(self.centers)).astype(float)
 
     def labels(self, field: Field) -> tuple[str, ...]:
@@ -96,24 +106,29 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Densities of draws at nodes of the domain, times their weights, (draw, time, node)."""
+    """Shares of draws at nodes of the domain, (draw, time, node), which stand for bins or for none.
+
+    There are bins in up to 3 dimensions.
+    """
 
     points: FloatArray
     mass: FloatArray
+    bins: Bins | None
 
     @classmethod
     def of(cls, field: Field, theta: FloatArray) -> Masses:
         """Of some of the draws (draw, time, coefficient), as many as memory is meant for."""
         model = field.model
-        nodes = nodes_of(model.space, SIZES.get(model.space.dimension, POWER))
+        space: Any = model.space
+        bins = bins_of(space, SIZES[space.dimension]) if space.dimension in SIZES else None
+        nodes = bins or nodes_of(space, POWER)
+        weights = nodes.volumes if isinstance(nodes, Bins) else nodes.weights
         count = MOST_ENTRIES // (theta.shape[1] * len(nodes.points))
         count = int(np.clip(count, FEWEST_DRAWS, DRAWS))
         chosen = theta[np.arange(count) * len(theta) // count]
         values = chosen @ model.statistics(nodes.points).T
-        # Corrections at the ends of a midpoint rule may make a weight negative.
-        weights = np.maximum(nodes.weights, 1e-3 * np.median(nodes.weights))
         mass = weights * np.exp(values - values.max(axis=-1, keepdims=True))
-        return cls(nodes.points, mass / mass.sum(axis=-1, keepdims=True))
+        return cls(nodes.points, mass / mass.sum(axis=-1, keepdims=True), bins)
 
     def centers(self, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Centers of cells that hold some points each, spread as the points should be."""
@@ -129,7 +144,8 @@ class Masses:
         cell = cKDTree(centers).query(self.points)[1]
         order = np.argsort(cell, kind="stable")
         starts = np.searchsorted(cell[order], np.arange(len(centers)))
-        return Cells(centers, np.add.reduceat(self.mass[..., order], starts, axis=-1))
+        shares = np.add.reduceat(self.mass[..., order], starts, axis=-1)
+        return Cells(centers, shares, self.bins, np.asarray(cell))
 
 
 def _compared(
