@@ -1,4 +1,4 @@
-"""The study of two moons, in small."""
+"""The studies of energies, in small."""
 
 import importlib.util
 import sys
@@ -44,3 +44,38 @@ def test_the_last_layer_learns_and_knows_its_normalizer(study, seed):
     # Better than the uniform density by far.
     score = study.ncb.scores.log_score(posterior, held_out)
     assert score.low > -study.BOX.log_volume + 0.5
+
+
+def test_the_study_of_noise_for_energies():
+    import energy_noise
+
+    rng = np.random.default_rng(1)
+    for name, make in energy_noise.CELLS.items():
+        energy, truth = make()
+        space = energy.space
+        x = (
+            space.uniform(9, rng)
+            if np.isfinite(space.log_volume)
+            else rng.normal(size=(9, space.dimension))
+        )
+        row = energy.row({key: np.array(value) for key, value in truth.items()})
+        assert np.all(np.isfinite(energy.evaluated(row[None], x))), name
+        steps = 1e-5 * np.eye(space.dimension)
+        slopes = [
+            (energy.evaluated(row[None], x + step) - energy.evaluated(row[None], x - step))[0]
+            / 2e-5
+            for step in steps
+        ]
+        np.testing.assert_allclose(
+            energy.slopes(row, x), np.transpose(slopes), rtol=1e-5, atol=1e-6
+        )
+    one = {
+        "ratio": 10.0, "widening": [0.04, 0.05], "off": 1.0, "seconds": 9.0, "noise": "good",
+        "chosen": "the fitted model", "kept": {},
+    }  # fmt: skip
+    done = {("wells 5", 1): {"auto": one, "families alone": {**one, "off": -2.0}}}
+    lines = energy_noise.table(done).splitlines()
+    assert lines[2] == (
+        "| wells 5 | 1 | auto | the fitted model | 10 to 10 | 4 % | 5 % | 1.00 | 9 | good |"
+    )
+    assert lines[3].endswith("| 2.00 | 9 | good |")
