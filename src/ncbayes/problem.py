@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +33,26 @@ class Source:
     data: tuple[FloatArray, ...]
     sizes: tuple[int, ...]
     entropy: int
+    # The last noise sets that were made: checks, chains and results ask for the same ones.
+    _made: dict[int, NoiseState] = field(default_factory=dict, init=False, repr=False)
 
     def fixed(self, index: int) -> NoiseState:
-        groups = range(len(self.noises))
-        return NoiseState(tuple(self.fixed_set(index, g) for g in groups), index)
+        if index not in self._made:
+            groups = range(len(self.noises))
+            state = NoiseState(tuple(self._fixed_set(index, g) for g in groups), index)
+            self._made.clear()
+            self._made[index] = state
+        return self._made[index]
 
     def fixed_set(self, index: int, group: int) -> NoiseSet:
         """One group's part of ``fixed(index)``."""
+        return self.fixed(index).sets[group]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without noise points: whoever gets it makes them again."""
+        return {**vars(self), "_made": {}}
+
+    def _fixed_set(self, index: int, group: int) -> NoiseSet:
         noise, rng = self.noises[group], self._rng(index, group)
         with in_group(self.labels[group], len(self.labels)):
             return noise_set(noise, self.data[group], self.sizes[group], rng, self._rows())
