@@ -43,6 +43,8 @@ from verdict_cells import disturbed_angles
 STEPS, POINTS = 400, 2000
 # Noise of a reference: the larger of this ratio and so many points a parameter.
 REFERENCE_RATIO, REFERENCE_POINTS = 30, 40
+# With more parameters than this the ratio alone counts, and the reference has two shorter chains.
+MANY = 1000
 HEAD = ["cell", "seed", "s", "ratio", "rounds", "grade", "widening", "log_z", "log Z there", "near"]
 
 
@@ -197,8 +199,11 @@ def _exact_options(model: Any, data: np.ndarray, truth: np.ndarray, seed: int) -
         return {"engine": "exchange", "draws": 3000, "chains": 2, "verify": False}
     rng = np.random.default_rng(1000 + seed)
     at = drawn(model, truth, data, None, rng)
-    ratio = max(REFERENCE_RATIO, REFERENCE_POINTS * len(truth) / len(data))
     noise = ModelPart(model, truth, at.log_z, at.steps, data)
+    if len(truth) > MANY:
+        few = {"draws": 750, "tune": 500, "chains": 2}
+        return {"noise": noise, "noise_ratio": REFERENCE_RATIO, "verify": False, **few}
+    ratio = max(REFERENCE_RATIO, REFERENCE_POINTS * len(truth) / len(data))
     return {"noise": noise, "noise_ratio": ratio, "verify": False}
 
 
