@@ -2,9 +2,10 @@
 
     python tests/test_frozen_fits.py --renew [NAMES ...]     where a change of draws is meant
 
-``frozen_fits.json`` holds, for each fit, some of its last numbers, which hold on every machine but
-for rounding, and digests of all its draws and noise by platform: the machine and the packages that
-round. On a platform without digests the numbers alone are compared.
+``frozen_fits.json`` holds, for each fit, some of its last numbers, and digests of all its draws and
+noise by platform: the machine and the packages that round. On a platform without digests the
+numbers are compared, where chains do not part by rounding. Before a change that is meant to leave
+draws alone, run ``--renew`` on such a platform.
 """
 
 import hashlib
@@ -26,9 +27,23 @@ quiet = pytest.mark.filterwarnings("ignore::ncbayes.FitWarning")
 FILE = Path(__file__).with_name("frozen_fits.json")
 PACKAGES = ("numpy", "scipy", "numba", "jax", "blackjax", "polyagamma", "scikit-learn")
 SHORT = {"draws": 6, "tune": 10, "chains": 2, "cores": 1, "seed": 7, "progress": False}
-# Rounding differs from machine to machine, and chains part by more than it: kicks are in single
-# precision, and an accepted step may be refused.
+# How many numbers of a variable there are, and how near they come on another machine.
 NUMBERS, CLOSE = 4, 1e-3
+# Fits whose chains part by rounding: kicks in single precision, long trajectories, and noise that is
+# made by such chains. On a machine without digests only their shapes are compared. (Found with
+# OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=nehalem NUMBA_CPU_FEATURES="".)
+PARTING = (
+    "joint, horseshoe",
+    "joint, groups of graphs",
+    "joint, slab as a likelihood",
+    "exact, by states",
+    "adaptive noise",
+    "automatic, angles",
+    "automatic, counts",
+    "automatic, positive",
+    "automatic, graphs",
+    "density over time",
+)
 
 
 def fit(model, data, **options):
@@ -215,11 +230,13 @@ def test_draws_are_those_of_before(name):
     posterior, before = made(name), frozen()[name]
     now = numbers(posterior)
     assert list(now) == list(before["numbers"])
-    for key, values in before["numbers"].items():
-        np.testing.assert_allclose(now[key], values, rtol=CLOSE, atol=CLOSE, err_msg=key)
     digests = before["digests"]
     if this_platform() in digests:
         assert digest(posterior) == digests[this_platform()]
+    for key, values in before["numbers"].items():
+        assert np.shape(now[key]) == np.shape(values)
+        if this_platform() in digests or name not in PARTING:
+            np.testing.assert_allclose(now[key], values, rtol=CLOSE, atol=CLOSE, err_msg=key)
 
 
 def test_every_fit_is_in_the_file():
@@ -240,6 +257,10 @@ def test_another_seed_is_told():
     before = frozen()["joint, horseshoe"]["numbers"]
     now = numbers(other)
     assert any(not np.allclose(now[key], before[key], rtol=CLOSE, atol=CLOSE) for key in before)
+
+
+def test_every_fit_that_parts_is_one():
+    assert set(PARTING) < set(FITS)
 
 
 def renew(names):
