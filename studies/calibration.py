@@ -241,7 +241,10 @@ def _density(case: Points, seed: int) -> dict[str, Any]:
         inside = (bands["low"].to_numpy() <= truth) & (truth <= bands["high"].to_numpy())
         # The two halves of a time's places, by density.
         high = truth >= np.median(truth)
-        for kind, some in (("in bumps", high), ("around them", ~high)):
+        halves = {"in bumps": high, "around them": ~high}
+        if time not in case.times:
+            halves = {"time without points": np.ones(len(truth), dtype=bool)}
+        for kind, some in halves.items():
             before = held.get(kind, [0.0, 0])
             held[kind] = [before[0] + float(inside[some].sum()), before[1] + int(some.sum())]
     return {"grade": found.data.attrs["grade"], "held": held}

@@ -29,8 +29,8 @@ PACKAGES = ("numpy", "scipy", "numba", "jax", "blackjax", "polyagamma", "scikit-
 SHORT = {"draws": 6, "tune": 10, "chains": 2, "cores": 1, "seed": 7, "progress": False}
 # How many numbers of a variable there are, and how near they come on another machine.
 NUMBERS, CLOSE = 4, 1e-3
-# Fits whose chains part by rounding: kicks in single precision, long trajectories, and noise that is
-# made by such chains. On a machine without digests only their shapes are compared. (Found with
+# Fits whose chains part by rounding: kicks in single precision, long trajectories, and noise that
+# is made by such chains. On a machine without digests only their shapes are compared. (Found with
 # OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=nehalem NUMBA_CPU_FEATURES="".)
 PARTING = (
     "joint, horseshoe",
