@@ -219,6 +219,28 @@ def test_no_points_of_no_points():
     assert Carried(ENERGY, base, at).sample(0, np.random.default_rng(0)).shape == (0, 2)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_few_points_are_points_of_the_same_noise(size, seed):
+    """Each of 300 samples is carried by itself; together they are the model on the box."""
+    alpha, base = 1.0, Uniform(BOX)
+    at = Tempering(THETA, alpha, 0.0, 0.0, 1.0, 20)
+    rng = np.random.default_rng(seed)
+    points = np.concatenate(
+        [Carried(Slope(BOX), base, at).sample(size, rng)[:1] for _ in range(300)]
+    )
+    assert kstest(points[:, 0], lambda x: box_cdf(x, 0)).pvalue > FALSE_ALARM
+    assert kstest(points[:, 2], lambda x: box_cdf(x, 2)).pvalue > FALSE_ALARM
+    uniform = base.sample(300, rng)
+    assert kstest(uniform[:, 2], lambda x: box_cdf(x, 2)).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("points", [np.zeros((1, 3)), np.ones((2, 2)), np.arange(4.0)[:, None]])
+def test_steps_have_a_shape_for_few_points(points):
+    root = carried._root(points)
+    assert np.all(np.isfinite(root))
+    assert np.all(np.diag(root) > 0)
+
+
 def test_densities_end_where_base_or_space_do():
     at = Tempering(THETA, 0.5, 0.0, 0.0, 1.0, 5)
     noise = Carried(Slope(BOX), Normal(np.zeros(3), np.eye(3)), at)

@@ -26,6 +26,8 @@ MOVES, SETTLE = 2, 10
 WALKED, LEAPT, LEAPS = 0.3, 0.8, 4
 # Entries of statistics up to which they are written out, though the model has a structured design.
 MOST_DENSE = 4_000_000
+# Particles on the way, however few points are wanted of them.
+FEWEST = 200
 # Leaps that end so many spreads away have run away.
 FAR = 1e6
 # Where log f is this low there is no mass, and differences of infinities are avoided.
@@ -75,7 +77,8 @@ class Carried:
             return np.zeros((0, self.dimension))
         at = self.tempering
         path = Path(self.model, at.theta, self.base)
-        points, log_weights = path.carried(at.alpha, at.work, size, rng)
+        # Of few particles none may be where the model is.
+        points, log_weights = path.carried(at.alpha, at.work, max(size, FEWEST), rng)
         points = points[systematic(log_weights[-1], size, rng)]
         return path.settled(points, at.alpha, rng)
 
@@ -210,7 +213,9 @@ class Leaps:
     def __init__(self, model: Any, theta: FloatArray, points: FloatArray) -> None:
         self.model, self.theta = model, theta
         self.middle, self.walls = points.mean(axis=0), _walls(model.space)
-        self.root = _root(points) if self.walls is None else np.diag(points.std(axis=0))
+        self.root = _root(points)
+        if self.walls is not None:
+            self.root = np.diag(np.sqrt((self.root**2).sum(axis=1)))
         self.size = 1 / points.shape[1] ** 0.25
 
     def moved(
@@ -281,7 +286,14 @@ def _thrown_back(x: FloatArray, low: FloatArray, high: FloatArray) -> tuple[Floa
 
 
 def _root(points: FloatArray) -> FloatArray:
-    return np.linalg.cholesky(np.atleast_2d(np.cov(points, rowvar=False)))
+    """Of their covariance, shrunk toward its diagonal where they are few for their dimension."""
+    n, d = points.shape
+    if n < 2:
+        return np.eye(d)
+    covariance = np.atleast_2d(np.cov(points, rowvar=False)) * (n / (n + d + 1))
+    spread = points.var(axis=0)
+    np.fill_diagonal(covariance, np.where(spread > 0, spread, 1.0))
+    return np.linalg.cholesky(covariance)
 
 
 def _gain(values: FloatArray, proposed: FloatArray, shares: FloatArray) -> FloatArray:
