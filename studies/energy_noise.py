@@ -86,7 +86,7 @@ def measured(cell: str, seed: int) -> dict[str, Any]:
     path = Path(energy, theta, base)
     points, log_weights = path.carried(1.0, STEPS, POINTS, rng)
     log_z, _ = log_mean(log_weights[-1])
-    data = path.settled(points[systematic(log_weights[-1], ROWS, rng)], 1.0, rng)
+    data = path.settled(points[systematic(log_weights[-1], ROWS, rng)], 1.0, rng, like=points)
     row = {}
     for way, noise in WAYS.items():
         began = time.process_time()

@@ -172,6 +172,7 @@ ALLOWED = {
         "problem",
         "resources",
         "rounds",
+        "spaces",
     },
     "preparation": {
         "adaptation",

@@ -23,6 +23,7 @@ from ncbayes.priors.blocks import Blocks
 from ncbayes.problem import Problem
 from ncbayes.resources import sweep_seconds
 from ncbayes.rounds import POINTS_A_PARAMETER, Made, self_consistent
+from ncbayes.spaces import is_continuous
 
 # A simpler candidate that keeps this share of what the best one keeps is taken instead.
 NEARLY = 0.95
@@ -259,7 +260,8 @@ class _Trials:
             settings.starting_base(problem.model, start, data)
             for start, data in zip(problem.source.noises, problem.data, strict=True)
         )
-        if best is None:
+        stuck = settings.method == "carried" and not is_continuous(problem.model.space)
+        if best is None or stuck:
             return None
         coef = guessed(problem, best.coef) if first else best.coef
         found = tempered(problem, settings, bases, coef, self.rng())

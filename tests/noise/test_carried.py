@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import kstest, norm
 
 import ncbayes as ncb
+from ncbayes.base import InputError
 from ncbayes.models import Gaussian, Ising
-from ncbayes.noise import Carried, Normal, StudentT, Tempering, Uniform, carried
+from ncbayes.noise import Adaptive, Carried, Normal, StudentT, Tempering, Uniform, carried
 from ncbayes.noise.carried import Leaps, Path, Walk, kernels
-from ncbayes.noise.tempered import effective_size, log_mean
+from ncbayes.noise.tempered import ZERO_WEIGHTS, Refused, effective_size, grows, log_mean
 from ncbayes.spaces import Box, Orthant, Reals, Torus
 from ncbayes.testing import check_noise
 
@@ -176,7 +177,7 @@ def test_noise_that_is_not_carried_all_the_way_is_found_out(seed, monkeypatch):
     at = Tempering(ROW, 0.8, log_mass(0.8, base), 0.0, 1.0, 40)
     carry = Path.carried
     monkeypatch.setattr(Path, "carried", lambda self, alpha, *rest: carry(self, alpha / 2, *rest))
-    monkeypatch.setattr(Path, "settled", lambda self, points, alpha, rng: points)
+    monkeypatch.setattr(Path, "settled", lambda self, points, *rest, **more: points)
     with pytest.raises(AssertionError):
         check_noise(Carried(ENERGY, base, at), ENERGY.space, seed=seed)
 
@@ -210,7 +211,7 @@ def test_on_discrete_spaces_points_stay_where_they_are(seed):
     points, path = Path(model, theta, base).carried(1.0, 3, 8000, np.random.default_rng(seed))
     estimate, error = log_mean(path[-1])
     assert abs(estimate - model.log_partition(theta)) < norm.isf(FALSE_ALARM / 2) * error
-    assert np.array_equal(Path(model, theta, base).settled(points, 1.0, None), points)
+    assert np.array_equal(Path(model, theta, base).settled(points, 1.0, None, points), points)
 
 
 def test_no_points_of_no_points():
@@ -249,3 +250,74 @@ def test_densities_end_where_base_or_space_do():
     assert np.isfinite(noise.log_density(outside)[1])
     narrow = Carried(Slope(Reals(3)), Uniform(BOX), at)
     assert narrow.log_density(outside)[0] == -np.inf
+
+
+class Bell:
+    """A normal density, with its slopes."""
+
+    space = Reals(1)
+
+    def evaluated(self, params, x):
+        return -params @ x.T**2 / 2
+
+    def slopes(self, theta, x):
+        return -theta * x
+
+
+@pytest.mark.parametrize("size", [2, 5, 500])
+def test_few_points_settle_without_drawing_together(size, seed):
+    """Exact draws of ``N(0, 1)^(1/2) f^(1/2)``, f normal too: moved, they still are;
+
+    in steps of their own shape they are not."""
+    rng = np.random.default_rng(seed)
+    like = rng.standard_normal((500, 1))
+    path = Path(Bell(), np.ones(1), Normal([0.0], [[1.0]]))
+
+    def settled(itself):
+        starts = [rng.standard_normal((size, 1)) for _ in range(3000 // size)]
+        ends = [path.settled(x, 0.5, rng, like=x if itself else like) for x in starts]
+        return np.concatenate(ends)[:, 0]
+
+    assert kstest(settled(itself=False), norm.cdf).pvalue > FALSE_ALARM
+    if size == 2:
+        assert settled(itself=True).std() < 0.95
+
+
+def test_a_base_that_misses_the_model_is_told():
+    model, settings = Slope(BOX), Adaptive(method="carried", alpha=0.5)
+    beside = Uniform(Box([5.0, 5.0, 9.0], [6.0, 6.0, 9.5]))
+    found = settings.temper(model, THETA, beside, 100, np.random.default_rng(1))
+    assert isinstance(found, Refused)
+    assert found.reason == ZERO_WEIGHTS
+
+
+def test_points_are_not_carried_on_discrete_spaces():
+    with pytest.raises(InputError, match=r'^Adaptive\(method="carried"\) moves points, which can'):
+        Adaptive(method="carried").temper(
+            Ising(3), np.zeros(6), Uniform(Ising(3).space), 10, np.random.default_rng(0)
+        )
+
+
+def test_alpha_0_is_the_base_everywhere():
+    base, at = Normal(np.zeros(2), np.eye(2)), Tempering(np.zeros(2), 0.0, 0.0, 0.0, 1.0, 5)
+    x = np.array([[-1.0, 2.0], [1.0, 1.0]])
+    noise = Carried(Slope(Orthant(2)), base, at)
+    np.testing.assert_array_equal(noise.log_density(x), base.log_density(x))
+
+
+FALLING = {
+    "a line": (Reals(1), lambda x: -1.9 * np.sqrt(1 + 1.2 * x[:, 0] ** 2), Normal([0.3], [[2.0]])),
+    "positive": (Orthant(1), lambda x: -(x[:, 0] ** 0.5), ncb.noise.Gamma([1.5], [1.0])),
+    "a plane": (Reals(2), lambda x: -(x**2).sum(axis=1), Normal([0.0, 1.0], np.eye(2))),
+    "a bounded base": (Reals(2), lambda x: -(x**2).sum(axis=1), Uniform(Box([-1, -1], [1, 1]))),
+}
+
+
+@pytest.mark.parametrize("case", FALLING)
+def test_densities_that_fall_do_not_grow(case, seed):
+    space, log_model, base = FALLING[case]
+    for k in range(40):
+        rng = np.random.default_rng([seed, k])
+        assert not grows(space, base, 0.9, log_model, rng)
+        if case != "a bounded base":  # beyond it there is nothing to grow
+            assert grows(space, base, 0.9, lambda x: 5 * np.abs(x).sum(axis=1) ** 2, rng)

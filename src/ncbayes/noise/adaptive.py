@@ -37,7 +37,7 @@ from ncbayes.noise.tempered import (
     log_tilt,
     tempered_by,
 )
-from ncbayes.spaces import Box, is_numeric, is_whole
+from ncbayes.spaces import Box, is_continuous, is_numeric, is_whole
 
 METHODS = ("auto", "resampling", "annealed", "carried")
 # The paper's studies use 0.1 and 0.2 from the uniform; annealing can go further.
@@ -128,7 +128,7 @@ class Adaptive:
         return able and self.base is None and self.method in ("auto", "annealed")
 
     def starting_base(self, model: Model, start: Noise, data: FloatArray) -> Noise | None:
-        """q_0 of resampling for one group's data; None where noise is annealed."""
+        """q_0 for one group's data; None where noise is annealed from the model at 0."""
         if self.is_annealed(model):
             return None
         if isinstance(self.base, str) and self.base == "box":
@@ -157,6 +157,11 @@ class Adaptive:
         rng: np.random.Generator,
     ) -> Tempering | Refused:
         """The tempered density at theta for ``size`` noise points, once it passes the guard."""
+        if self.method == "carried" and not is_continuous(model.space):
+            raise InputError(
+                'Adaptive(method="carried") moves points, which can only be on a continuous space, '
+                f'got {shown(model)}; use method="resampling"'
+            )
         if base is None or self.method == "carried":
             return self._annealed(model, theta, base, size, rng)
         return self._resampled(model, theta, base, size, rng)

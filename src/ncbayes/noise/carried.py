@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +29,8 @@ WALKED, LEAPT, LEAPS = 0.3, 0.8, 4
 MOST_DENSE = 4_000_000
 # Particles on the way, however few points are wanted of them.
 FEWEST = 200
+# As many points as this for each dimension tell their covariance.
+MANY = 10
 # Leaps that end so many spreads away have run away.
 FAR = 1e6
 # Where log f is this low there is no mass, and differences of infinities are avoided.
@@ -78,9 +81,9 @@ class Carried:
         at = self.tempering
         path = Path(self.model, at.theta, self.base)
         # Of few particles none may be where the model is.
-        points, log_weights = path.carried(at.alpha, at.work, max(size, FEWEST), rng)
-        points = points[systematic(log_weights[-1], size, rng)]
-        return path.settled(points, at.alpha, rng)
+        particles, log_weights = path.carried(at.alpha, at.work, max(size, FEWEST), rng)
+        points = particles[systematic(log_weights[-1], size, rng)]
+        return path.settled(points, at.alpha, rng, like=particles)
 
     def log_density(self, x: FloatArray) -> FloatArray:
         return self._log_density(x, self.base.log_density(x))
@@ -91,6 +94,8 @@ class Carried:
     def _log_density(self, x: FloatArray, log_base: FloatArray) -> FloatArray:
         """The log density at x, where the base has log density ``log_base``."""
         at = self.tempering
+        if at.alpha == 0:
+            return log_base
         log_f = kernels(self.model, at.theta[None], x)[0]
         with np.errstate(invalid="ignore"):
             value = (1 - at.alpha) * log_base + at.alpha * log_f - at.log_z
@@ -108,28 +113,31 @@ class Path:
     ) -> tuple[FloatArray, FloatArray]:
         """Points near ``p_alpha``, and their log weights after each step, (step, point).
 
-        Row k - 1 weights the points for ``b = alpha k / steps``; its mean weight estimates Z_b
-        without bias.
+        Row k - 1 weights the points for ``b = alpha k / steps``; its mean weight estimates Z_b.
         """
         points = np.array(self.base.sample(size, rng), dtype=float)
         values = self._parts(points)
         if not is_continuous(self.model.space):
-            gain = values[:, 1] - values[:, 0]
-            return points, np.outer(np.arange(1, steps + 1) * alpha / steps, gain)
+            return points, np.outer(np.arange(1, steps + 1) * alpha / steps, _odds(values))
         path, total, move = np.empty((steps, size)), np.zeros(size), self._moves(points)
         for k in range(1, steps + 1):
-            total = total + (values[:, 1] - values[:, 0]) * (alpha / steps)
+            total = total + _odds(values) * (alpha / steps)
             path[k - 1] = total
             shares = _shares(alpha * k / steps)
             for _ in range(MOVES):
                 points, values = move.moved(points, values, self._parts, shares, rng)
         return points, path
 
-    def settled(self, points: FloatArray, alpha: float, rng: np.random.Generator) -> FloatArray:
-        """Points of ``p_alpha``, moved on."""
+    def settled(
+        self, points: FloatArray, alpha: float, rng: np.random.Generator, like: FloatArray
+    ) -> FloatArray:
+        """Points of ``p_alpha``, moved on in steps of the shape of others ``like`` them.
+
+        Steps in the shape of few points themselves would draw these together.
+        """
         if not is_continuous(self.model.space):
             return points
-        values, move = self._parts(points), self._moves(points)
+        values, move = self._parts(points), self._moves(like)
         for _ in range(SETTLE):
             points, values = move.moved(points, values, self._parts, _shares(alpha), rng)
         return points
@@ -142,6 +150,11 @@ class Path:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_f = kernels(self.model, self.theta[None], x)[0]
             return np.column_stack([self.base.log_density(x), log_f])
+
+
+def _odds(values: FloatArray) -> FloatArray:
+    """log f less log base; -inf where f has no mass."""
+    return np.where(values[:, 1] > NOWHERE, values[:, 1] - values[:, 0], -np.inf)
 
 
 def _shares(b: float) -> FloatArray:
@@ -214,8 +227,9 @@ class Leaps:
         self.model, self.theta = model, theta
         self.middle, self.walls = points.mean(axis=0), _walls(model.space)
         self.root = _root(points)
+        self.spread = np.sqrt((self.root**2).sum(axis=1))
         if self.walls is not None:
-            self.root = np.diag(np.sqrt((self.root**2).sum(axis=1)))
+            self.root = np.diag(self.spread)
         self.size = 1 / points.shape[1] ** 0.25
 
     def moved(
@@ -231,7 +245,7 @@ class Leaps:
         with np.errstate(over="ignore", invalid="ignore"):  # what runs away is not accepted
             x, ended = self._leapt(points, speed, step, share)
             spent = ((speed**2).sum(axis=1) - (ended**2).sum(axis=1)) / 2
-            lost = ~(np.abs(x - self.middle) < FAR * np.diag(self.root)).all(axis=1)
+            lost = ~(np.abs(x - self.middle) < FAR * self.spread).all(axis=1)
         x = np.where(lost[:, None], points, x)
         proposed = parts(x)
         gain = np.where(lost, -np.inf, _gain(values, proposed, shares) + spent)
@@ -290,10 +304,14 @@ def _root(points: FloatArray) -> FloatArray:
     n, d = points.shape
     if n < 2:
         return np.eye(d)
-    covariance = np.atleast_2d(np.cov(points, rowvar=False)) * (n / (n + d + 1))
+    covariance = np.atleast_2d(np.cov(points, rowvar=False))
+    if n >= MANY * (d + 1):
+        with suppress(np.linalg.LinAlgError):  # columns that repeat each other
+            return np.asarray(np.linalg.cholesky(covariance), dtype=float)
+    covariance *= n / (n + d + 1)
     spread = points.var(axis=0)
     np.fill_diagonal(covariance, np.where(spread > 0, spread, 1.0))
-    return np.linalg.cholesky(covariance)
+    return np.asarray(np.linalg.cholesky(covariance), dtype=float)
 
 
 def _gain(values: FloatArray, proposed: FloatArray, shares: FloatArray) -> FloatArray:

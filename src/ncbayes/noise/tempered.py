@@ -207,11 +207,17 @@ def grows(
 
     def highest(x: FloatArray) -> float:
         log_base = base.log_density(x)
+        x, log_base = x[log_base > -np.inf], log_base[log_base > -np.inf]
         tilt = tempered_by(alpha, _tilt(log_model(x), log_base))
         return float(np.max(log_base + tilt, initial=-np.inf))
 
+    def distance(x: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(x - center).max(axis=1, initial=0.0))
+
     stretched = [center + factor * (near - center) for factor in FAR]
-    far = [highest(x[space.contains(x)]) for x in stretched]
+    # What was stretched from next to the center is still near, and may be nearer to the mode.
+    limit = distance(near).max()
+    far = [highest(x[space.contains(x) & (distance(x) > limit)]) for x in stretched]
     return max(far) >= highest(near[space.contains(near)])
 
 
